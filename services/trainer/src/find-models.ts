@@ -13,10 +13,10 @@ export function findModels(settings: HubSettings, folders: ModelFolders): ModelS
       if (folder !== undefined) return folder;
       const allowed =
         "a folder, absolute or below the project folder, or an id of the hub such as owner/name";
-      throw new InvalidInputError(
-        `model.path ${JSON.stringify(place)} does not exist; give ${allowed}`,
-        { path: "model.path", allowed },
-      );
+      throw new InvalidInputError(`model.path ${JSON.stringify(place)} does not exist; give ${allowed}`, {
+        path: "model.path",
+        allowed,
+      });
     },
   };
 }

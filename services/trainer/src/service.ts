@@ -98,7 +98,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
       registry,
       board,
       stateRoot,
-      onWish: (run) => supervisor.applyWish(run),
+      onControl: (run) => supervisor.applyControl(run),
       onResumed: (run) => supervisor.takeUp(run.runId),
       logger,
     });

@@ -12,10 +12,10 @@ import { and, asc, type Database, eq, isNull, query, sql, transaction } from "@h
 import { type Recovery, type RunRecord, RunStage } from "../domain/run/run-record.ts";
 import type {
   Commit,
+  ControlRequests,
   EvaluationRecord,
   RunEnding,
   RunLedger,
-  RunWishes,
   StepRecord,
   TaskVisitRow,
   TrainedRollout,
@@ -38,7 +38,7 @@ export class LedgerRows implements RunLedger {
     return this.#runs.load(runId);
   }
 
-  async renew(runId: string, epoch: number, leaseMs: number): Promise<RunWishes | undefined> {
+  async renew(runId: string, epoch: number, leaseMs: number): Promise<ControlRequests | undefined> {
     const [row] = await query(
       this.#database,
       (db) =>

@@ -132,19 +132,19 @@ describe("runs and who owns them", () => {
 
   test("wishes reach the owner with its lease, and a finished run takes none", async () => {
     const run = await world.claimedRun();
-    await runRows.wish(run.runId, "pause");
+    await runRows.requestControl(run.runId, "pause");
     assert.deepEqual(await ledger.renew(run.runId, run.epoch, LEASE_MS), {
       isCancelRequested: false,
       isPauseRequested: true,
     });
-    await runRows.wish(run.runId, "resume");
-    await runRows.wish(run.runId, "cancel");
+    await runRows.requestControl(run.runId, "resume");
+    await runRows.requestControl(run.runId, "cancel");
     assert.deepEqual(await ledger.renew(run.runId, run.epoch, LEASE_MS), {
       isCancelRequested: true,
       isPauseRequested: false,
     });
     assert.equal(await ledger.end(run.runId, run.epoch, "cancelled", "asked for"), true);
-    assert.equal(await runRows.wish(run.runId, "pause"), undefined);
+    assert.equal(await runRows.requestControl(run.runId, "pause"), undefined);
     assert.deepEqual(await runRows.claim("two", LEASE_MS, [], noneBroken), []);
     assert.equal((await ledger.load(run.runId))?.endReason, "asked for");
   });

@@ -1,5 +1,5 @@
 /**
- * Rows of `runs`: admission, ownership by lease, wishes.
+ * Rows of `runs`: admission, ownership by lease, requests to cancel or pause.
  *
  * O1: leases are times of the database's clock; trainers' clocks do not matter. When the database's clock goes back, a
  *     lease that lies further ahead than any trainer may ask for counts as over.
@@ -174,7 +174,7 @@ export class RunRows implements RunRegistry {
     );
   }
 
-  async outlive(runId: string, epoch: number): Promise<void> {
+  async recordSurvival(runId: string, epoch: number): Promise<void> {
     await query(
       this.#database,
       (db) =>
@@ -198,8 +198,8 @@ export class RunRows implements RunRegistry {
     );
   }
 
-  async wish(runId: string, wish: "cancel" | "pause" | "resume"): Promise<RunRecord | undefined> {
-    const change = wish === "cancel" ? { isCancelRequested: true } : { isPauseRequested: wish === "pause" };
+  async requestControl(runId: string, verb: "cancel" | "pause" | "resume"): Promise<RunRecord | undefined> {
+    const change = verb === "cancel" ? { isCancelRequested: true } : { isPauseRequested: verb === "pause" };
     const [row] = await query(
       this.#database,
       (db) =>
@@ -208,7 +208,7 @@ export class RunRows implements RunRegistry {
           .set(change)
           .where(and(eq(runs.runId, runId), inArray(runs.stage, UNFINISHED)))
           .returning(),
-      { action: `${wish} run ${runId}`, isRepeatable: true },
+      { action: `${verb} run ${runId}`, isRepeatable: true },
     );
     return row === undefined ? undefined : recordOf(row);
   }

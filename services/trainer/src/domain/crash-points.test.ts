@@ -1,4 +1,4 @@
-/** A process may die between any two effects; whoever takes over must end with the same run. */
+/** A process may die between any two effects; the process that takes over must end with the same run. */
 
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
@@ -44,7 +44,7 @@ function configOf(
   });
 }
 
-/** What sets the kinds of runs apart that a death may meet. */
+/** One kind of run that is tried with a death at each point. */
 interface Kind {
   readonly config: RunConfig;
   readonly trained: number;
@@ -53,11 +53,11 @@ interface Kind {
   readonly states: number;
   /** @default completed */
   readonly ending?: RunEnding;
-  /** Makes rollouts fail; the same at each try. */
+  /** Makes rollouts fail, in the same way at each try. */
   readonly failureOf?: MemoryWorld["failureOf"];
-  /** What the stream of episodes takes. */
+  /** Size limit of the stream of episodes. */
   readonly maxBytes?: number;
-  /** Of effects between which the process may die, at least. */
+  /** The least number of effects between which the process may die. */
   readonly points: number;
 }
 
@@ -108,7 +108,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
     states: 1,
     points: 30,
   },
-  "a run that keeps near its first version": {
+  "a run with a KL term against its first version": {
     config: configOf(undefined, { steps: 2, stateEvery: 2, checkpoint: { every: 0, keep: 1 } }, NEAR),
     trained: 2 * 4,
     checkpoints: ["step-2"],
@@ -181,7 +181,7 @@ function newWorld({ config, failureOf, maxBytes } = KINDS["a run"]!): MemoryWorl
 
 describe("a run whose process dies", { timeout: 300_000 }, () => {
   for (const [name, kind] of Object.entries(KINDS)) {
-    test(`ends as an undisturbed one, wherever it died: ${name}`, async () => {
+    test(`ends like an undisturbed run, wherever it died: ${name}`, async () => {
       await using calmRoot = await newRoot("calm");
       const calm = newWorld(kind);
       const points: string[] = [];
@@ -215,12 +215,12 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     });
   }
 
-  // Every point takes a whole run: some are left out, others for each of the two.
+  // Each point takes a whole run, so each of the two tests leaves out some points, and not the same ones.
   for (const [stateEvery, stride] of [
     [1, 3],
     [2, 2],
   ] as const) {
-    test(`ends as one that never failed once it is resumed, wherever it died: a state every ${stateEvery}`, async () => {
+    test(`ends, once resumed, like a run that never failed, wherever it died: a whole state every ${stateEvery} versions`, async () => {
       const kind = {
         ...KINDS["a run"]!,
         config: configOf(undefined, { stateEvery, checkpoint: { every: 0, keep: 1 } }),
@@ -263,7 +263,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     });
   }
 
-  test("replays the steps since the last whole state once, and asks for nothing again", async () => {
+  test("replays the steps since the last whole state once, and makes no rollout again", async () => {
     await using root = await newRoot("replay");
     const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
     const updates = [0];
@@ -286,7 +286,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     assert.equal(world.executions.size, executions, "a rollout was made again");
   });
 
-  test("goes on from what an engine of other arithmetic makes of the steps since the last whole state", async () => {
+  test("goes on from the weights of an engine with other arithmetic that replayed the steps", async () => {
     await using root = await newRoot("arithmetic");
     const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
     const engine = (arithmetic: string) => new HashEngine(world, chatmlTokenizer().vocabSize, arithmetic);
@@ -312,7 +312,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     assert.equal(world.status?.digest, world.run.stateDigest);
   });
 
-  test("does not go on from other weights that were made in the same way", async () => {
+  test("does not go on where the same arithmetic replays the steps to other weights", async () => {
     await using root = await newRoot("other-weights");
     const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
     world.point = (point) => {
@@ -324,7 +324,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     await assert.rejects(tenure(world, root.path), BrokenStateError);
   });
 
-  test("does not go on where the stored rollouts of a step are gone, or others than were trained", async () => {
+  test("does not go on where the stored rollouts of a step are missing, or are not those that were trained", async () => {
     await using root = await newRoot("lost");
     const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
     world.point = (point) => {
@@ -348,12 +348,15 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     );
   });
 
-  test("names the row of a dataset that cannot be learnt, before it learns from any", async () => {
+  test("names the row of a dataset that cannot be learnt before it trains on any row", async () => {
     await using root = await newRoot("row");
     const world = newWorld(KINDS["a run that learns from a dataset only"]);
     world.point = (point) => assert.notEqual(point, "train");
     world.rows = [...ROWS, { prompt: "count", response: "x".repeat(5_000) }];
-    await assert.rejects(tenure(world, root.path), /rows\.jsonl:4 cannot be learnt: it must fit the run: .*4096/);
+    await assert.rejects(
+      tenure(world, root.path),
+      /rows\.jsonl:4 cannot be learnt: it must fit the run: .*4096/,
+    );
     world.rows = [...ROWS, { prompt: "count" }];
     await assert.rejects(
       tenure(world, root.path),
@@ -361,17 +364,14 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     );
   });
 
-  test("goes on where it can when the answer of a commit is lost", async () => {
+  test("goes on after the answer to a commit is lost", async () => {
     await using root = await newRoot("lost");
     const world = newWorld();
     let isLost = false;
     world.point = (name) => {
       if (name === "after commit" && world.run.version === 2 && !isLost) {
         isLost = true;
-        throw new RetryableError(
-          "LOST",
-          "the connection broke before the answer came",
-        );
+        throw new RetryableError("LOST", "the connection broke before the answer came");
       }
     };
     assert.equal(await tenure(world, root.path), "completed");
@@ -380,7 +380,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     assert.equal(world.ledger.size, 16);
   });
 
-  test("stops as soon as another process owns the run, and changes nothing more", async () => {
+  test("stops as soon as another process owns the run, and changes nothing afterwards", async () => {
     await using root = await newRoot("stolen");
     const world = newWorld();
     world.point = (name) => {

@@ -8,10 +8,7 @@ export class OwnershipLostError extends TerminalError {
   readonly runId: string;
 
   constructor(runId: string, epoch: number) {
-    super(
-      "OWNERSHIP_LOST",
-      `another process owns run ${runId} now: the epoch ${epoch} of this one is over`,
-    );
+    super("OWNERSHIP_LOST", `another process owns run ${runId} now: the epoch ${epoch} of this one is over`);
     this.runId = runId;
   }
 }

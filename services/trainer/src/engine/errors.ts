@@ -7,10 +7,6 @@ export class EngineCallError extends TerminalError {}
 /** The engine's thread ended; a new engine can load the last saved state. */
 export class EngineLostError extends RetryableError {
   constructor(reason: string, options?: ErrorOptions) {
-    super(
-      "ENGINE_LOST",
-      `the thread of the training engine has ended: ${reason}`,
-      options,
-    );
+    super("ENGINE_LOST", `the thread of the training engine has ended: ${reason}`, options);
   }
 }

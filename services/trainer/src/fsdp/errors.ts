@@ -11,11 +11,7 @@ export class GroupLostError extends TerminalError {
 
   constructor(action: string, reason: string, output: string, options?: ErrorOptions) {
     const said = output === "" ? "" : `; its last words: ${output}`;
-    super(
-      "ENGINE_LOST",
-      `the training workers cannot ${action}: ${reason}${said}`,
-      options,
-    );
+    super("ENGINE_LOST", `the training workers cannot ${action}: ${reason}${said}`, options);
     this.output = output;
   }
 }

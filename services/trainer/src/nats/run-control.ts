@@ -28,7 +28,7 @@ export interface RunControlDeps {
   readonly board: RunStateBucket;
   readonly stateRoot: string;
   /** Told of a wish, for the run that may be held here. */
-  readonly onWish: (run: RunRecord) => void;
+  readonly onControl: (run: RunRecord) => void;
   /** Told of a failed run that was resumed and is free to be taken. */
   readonly onResumed: (run: RunRecord) => void;
   readonly logger: Logger;
@@ -76,13 +76,13 @@ async function note(
   run: RunRecord,
   deps: RunControlDeps,
 ): Promise<ControlReply> {
-  const changed = await deps.registry.wish(run.runId, verb);
+  const changed = await deps.registry.requestControl(run.runId, verb);
   if (changed === undefined) {
     const { stage } = (await deps.registry.load(run.runId)) ?? run;
     const error = `Run ${run.runId} is over (${stage}), and only ${verb === "resume" ? "a paused or a failed run can be resumed; send its file again to begin anew" : `an unfinished run can be asked to ${verb}`}`;
     return create(ControlReplySchema, { error });
   }
-  deps.onWish(changed);
+  deps.onControl(changed);
   return stateOf(changed, deps);
 }
 

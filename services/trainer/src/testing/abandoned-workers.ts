@@ -1,4 +1,4 @@
-/** A program that starts a group of two workers, says so, and does nothing more: for the test that kills it. */
+/** A program that starts a group of two workers, prints that it did, and then only waits, for the test that kills it. */
 import { TorchGroup } from "../fsdp/torch-group.ts";
 import { torchHost } from "./torch-host.ts";
 

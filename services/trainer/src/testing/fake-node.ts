@@ -1,6 +1,6 @@
 /**
- * A node in the place of torch/hone_fsdp/node.py that speaks its side of proto/hone/training/v1, for tests of what the trainer does
- * when nodes come, go, stay silent or lose their ranks. What it is told is kept; it does what the test says.
+ * A node in the place of torch/hone_fsdp/node.py that speaks its side of proto/hone/training/v1, for tests of what the trainer
+ * does when nodes come, go, stay silent or lose their ranks. It records the orders that it gets, and reports what the test says.
  */
 import { once } from "node:events";
 import { createConnection, type Socket } from "node:net";
@@ -12,7 +12,7 @@ import type { NodeFacts } from "../fsdp/torch-node.ts";
 type ReportKind = NonNullable<MessageInitShape<typeof NodeReportSchema>["kind"]>;
 
 export class FakeNode {
-  /** Everything that it was told. */
+  /** All orders that it has received. */
   readonly orders: NodeOrder["kind"][] = [];
   readonly #socket: Socket;
   isClosed = false;
@@ -43,7 +43,7 @@ export class FakeNode {
     for (const part of encodeFrame(message)) this.#socket.write(part);
   }
 
-  /** Says something that may be no message. */
+  /** Sends bytes that may not be a message. */
   reportBytes(bytes: Uint8Array): void {
     this.#socket.write(bytes);
   }
@@ -53,7 +53,7 @@ export class FakeNode {
     return this.#first(({ case: kind, value }) => (kind === "startRanks" ? value : undefined));
   }
 
-  /** The group that it was first told to end. */
+  /** The first group that it was ordered to end. */
   get ended(): string | undefined {
     return this.#first(({ case: kind, value }) => (kind === "endRanks" ? value.group : undefined));
   }

@@ -38,7 +38,7 @@ import { type Problem, ValidateReplySchema, ValidateRequestSchema } from "@hone/
 const DATASET_SIZE = 6n;
 const PROMPT = [3, 4, 5];
 const ANSWER_TOKENS = 4;
-/** Ids that the agent samples from; the first is worth a reward. */
+/** Ids that the agent samples from; the first earns a reward. */
 const ANSWER_IDS = [6, 7, 8, 9];
 
 export interface FakePeers {
@@ -48,14 +48,14 @@ export interface FakePeers {
   readonly problems: Map<string, Problem[]>;
   /** Called before a job is answered; may wait, or throw to fail the attempt. */
   beforeEpisode: (job: RolloutJob) => Promise<void>;
-  /** Bytes by which each episode is larger than it need be. */
+  /** Bytes of padding in each episode. */
   paddingBytes: number;
   /** How a rollout fails, and why; undefined = it completes. */
   failureOf: (job: RolloutJob) => { readonly outcome: Outcome; readonly reason: string } | undefined;
   stop(): Promise<void>;
 }
 
-/** Starts them. @param silent services that do not answer `validate`. */
+/** Starts the services. @param silent those that do not answer `validate`. */
 export function startFakePeers(bus: Bus, silent: readonly ValidatingService[] = []): FakePeers {
   const onError = (error: unknown) => console.error("fake peer", error);
   const running: Array<Responder | WorkConsumer> = [];

@@ -1,7 +1,7 @@
 /**
  * A program in the place of torchrun that speaks the workers' side of proto/hone/training/v1, for tests of what the trainer
- * does when workers answer, refuse, stay silent or die. How it answers a call is in the folder of a load: `answer`,
- * `refuse`, `hang` or `die`.
+ * does when workers answer, refuse, stay silent or die. The folder of a load says how it answers: `answer`, `refuse`,
+ * `hang` or `die`.
  */
 import { createConnection } from "node:net";
 import { create, fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
@@ -16,13 +16,13 @@ import { encodeFrame, FrameReader } from "../fsdp/frames.ts";
 type Span = MessageInitShape<typeof WorkerSpanSchema>;
 type Kind = NonNullable<MessageInitShape<typeof WorkerAnswerSchema>["kind"]>;
 
-/** What two ranks did, whichever call is recorded: a millisecond each, in whole seconds that a test knows again. */
+/** The spans of two ranks for any recorded call: a millisecond each, at whole seconds that a test recognises. */
 const SPANS: readonly Span[] = [0, 1].flatMap((rank) => [
   { name: "read", rank, beginUnixNs: 1_700_000_001_000_000_000n, endUnixNs: 1_700_000_001_001_000_000n },
   { name: "load", rank, beginUnixNs: 1_700_000_000_000_000_000n, endUnixNs: 1_700_000_002_000_000_000n },
 ]);
 
-/** Speaks until the connection ends. @param host the program's own process. */
+/** Answers calls until the connection ends. @param host the program's own process. */
 export function speakAsWorkers(host: NodeJS.Process): void {
   const socket = createConnection(host.env.HONE_FSDP_SOCKET ?? "");
   const reader = new FrameReader();
@@ -30,7 +30,7 @@ export function speakAsWorkers(host: NodeJS.Process): void {
   const send = (number: number, kind: Kind, spans: readonly Span[] = []) => {
     const answer = create(WorkerAnswerSchema, { number, kind, spans: [...spans] });
     const message = toBinary(WorkerAnswerSchema, answer);
-    // In pieces: a stream keeps no boundaries.
+    // Sent in pieces, since a stream does not keep the boundaries of messages.
     for (const byte of encodeFrame(message).flatMap((part) => [...part])) socket.write(Uint8Array.of(byte));
   };
   const answer = ({ number, kind, traceparent }: WorkerCall) => {

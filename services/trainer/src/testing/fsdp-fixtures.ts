@@ -1,7 +1,7 @@
 /**
- * What tests of FSDP2 train: small models, batches of every kind, and gradients as the port shows them.
+ * Fixtures for tests of FSDP2: small models, batches of every kind, and gradients as the port shows them.
  *
- * Gradients are seen through the port: with both betas 0, a large epsilon and a rate of 1000 epsilons, an update moves
+ * Gradients are measured through the port: with both betas 0, a large epsilon and a rate of 1000 epsilons, an update moves
  * a weight by 1000 g (1 - |g| / epsilon).
  */
 
@@ -22,10 +22,10 @@ const PRETRAINED = path.join(
   "../../../../libs/checkpoint/fixtures/families/llama-scaled-biased",
 );
 const VOCABULARY = 16;
-/** Small, so that there are more microbatches than ranks, or fewer, as a batch has it. */
+/** Small limits, so that some batches give more microbatches than ranks and others fewer. */
 const LIMITS = { maxRowTokens: 24, maxMicrobatchTokens: 48 };
 
-/** A model that is trained whole. */
+/** A model of which all weights are trained. */
 export const whole: EngineConfig = {
   ...LIMITS,
   spec: resolveModelSpec({
@@ -55,7 +55,7 @@ export const adapted: EngineConfig = {
   },
 };
 
-/** Conversations of one group: a shared prompt, two turns that are trained with a user's between them, of uneven length. */
+/** Conversations of one group and of different lengths: a shared prompt and two trained turns with a user's turn between. */
 function samplesOf(seed: number, count: number): TrainingSample[] {
   const random = new Random(seed);
   return Array.from({ length: count }, () => {
@@ -104,7 +104,7 @@ export const BATCHES: Readonly<Record<string, Minibatch>> = {
 /** Weights or gradients by their names. */
 export type Values = Readonly<Record<string, Float32Array>>;
 
-/** What an engine trains. @param folder written for it */
+/** The trained weights of an engine. @param folder where it exports them */
 export async function weightsOf(
   engine: TrainingEngine,
   config: EngineConfig,
@@ -116,7 +116,7 @@ export async function weightsOf(
     : (await loadAdapter(folder, config.spec)).weights;
 }
 
-/** What an engine finds in a batch. */
+/** What an engine computes for a batch. */
 export interface Found {
   readonly loss: number;
   readonly gradNorm: number;
@@ -125,7 +125,7 @@ export interface Found {
   readonly gradients: Values;
 }
 
-/** What an engine finds at its first weights, which it has again afterwards. */
+/** What an engine computes for a batch at its first weights, which are restored afterwards. */
 export async function differentiate(
   engine: TrainingEngine,
   config: EngineConfig,
@@ -147,7 +147,7 @@ export async function differentiate(
   return { ...found, gradients };
 }
 
-/** Ordinary updates, whose optimizer has a past. */
+/** Ordinary updates, in which the optimizer's moments matter. */
 export function updates(count: number): Minibatch[] {
   const optimizer = { learningRate: 0.01, beta1: 0.9, beta2: 0.95, epsilon: 1e-8, weightDecay: 0.1 };
   return Array.from({ length: count }, (_, i) => ({

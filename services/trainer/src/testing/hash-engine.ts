@@ -1,4 +1,4 @@
-/** An engine in memory whose weights are a hash of all it was trained on. For tests of the domain only. */
+/** An engine in memory for tests of the domain: its weights are a hash of everything that it was trained on. */
 
 import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
@@ -14,14 +14,14 @@ import type {
 import type { MemoryWorld } from "./memory-world.ts";
 
 const STATE_FILE = "state";
-/** Ids are below this: above all that is sampled in a {@link MemoryWorld}. */
+/** Token ids are below this number, which is above every id that a {@link MemoryWorld} samples. */
 const VOCABULARY_SIZE = 8;
 
 /** An engine whose state is a hash of everything that it was trained on, in order. */
 export class HashEngine implements TrainingEngine {
   readonly vocabSize: number;
   readonly stateBytes = 0;
-  /** Part of every hash. */
+  /** Enters every hash. */
   readonly arithmetic: string;
   readonly #world: MemoryWorld;
   #state = "";

@@ -1,19 +1,19 @@
-/** Tenures of a run in a world in memory, whose processes may die between any two effects. For tests of the domain only. */
+/** Tenures of a run in memory, whose process may die between any two effects. For tests of the domain only. */
 
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { silentLogger } from "@hone/telemetry";
 import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
+import { RequestedControl } from "../domain/run/requested-control.ts";
 import { holdTenure, type TenureControl } from "../domain/run/run-tenure.ts";
-import { WishBoard } from "../domain/run/run-wishes.ts";
 import { HashEngine } from "./hash-engine.ts";
 import type { MemoryWorld } from "./memory-world.ts";
 
-/** The end of a process, thrown by a test out of an effect. */
+/** The death of a process, which a test throws out of an effect. */
 export class Death extends Error {}
 
-/** A state folder with what admission leaves in it. */
+/** A state folder with the files that admission writes. */
 export async function newRoot(name: string): Promise<TemporaryFolder> {
   const root = await temporaryFolder(name);
   const tokenizer = path.join(root.path, "runs", "test-1", "tokenizer");
@@ -24,13 +24,13 @@ export async function newRoot(name: string): Promise<TemporaryFolder> {
   return root;
 }
 
-/** Nobody asks for anything. */
+/** A control by which nobody asks for anything. */
 export function newControl(): TenureControl {
-  const wishes = new WishBoard({ isCancelRequested: false, isPauseRequested: false });
-  return { wishes, ending: new AbortController(), stopping: new AbortController().signal };
+  const requested = new RequestedControl({ isCancelRequested: false, isPauseRequested: false });
+  return { requested, ending: new AbortController(), stopping: new AbortController().signal };
 }
 
-/** One process that takes the run over and works on it until it ends, or the process dies. */
+/** One process that takes the run over and works on it until the run ends or the process dies. */
 export function tenure(
   world: MemoryWorld,
   stateRoot: string,

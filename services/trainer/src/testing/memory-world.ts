@@ -1,8 +1,9 @@
 /**
- * The world around a run in memory: database, bus and agents. Every effect on it goes through `point`, where a test may let the process "die".
+ * The world around a run, in memory: database, bus and agents. Every effect on it goes through `point`, where a test may let
+ * the process "die".
  *
- * For tests of the domain only. What the database promises (epoch and version checked in one transaction) is tested
- * against PostgreSQL in db/.
+ * For tests of the domain only. The guarantees of the database (epoch and version are checked in one transaction) are
+ * tested against PostgreSQL in db/.
  */
 
 import { Random, type Slot, slotKey, turnSeed } from "@hone/core";
@@ -27,11 +28,11 @@ import type {
 
 const VOCABULARY = [5, 6, 7];
 const EVAL_SIZE = 3;
-/** Of the training split: few, so that they come again. */
+/** The number of training tasks: few, so that tasks repeat. */
 const NUM_TASKS = 5;
 
 export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
-  /** Called before and after each effect with its name; throwing is the process's death. */
+  /** Called with the name of each effect, before and after it; a throw is the death of the process. */
   point: (name: string) => void = () => undefined;
   run: RunRecord;
   readonly ledger = new Map<string, number>();
@@ -40,13 +41,13 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly taskVisits: TaskVisitRow[] = [];
   /** Task of each slot that was executed. */
   readonly tasks = new Map<string, string>();
-  /** Of every file. */
+  /** The rows of every dataset file. */
   rows: readonly Record<string, unknown>[] = [];
   readonly stream: ScoredRollout[] = [];
   readonly events: Array<{ event: RunEvent; messageId: string | undefined }> = [];
-  /** Size of the stream of episodes. A rollout that finds no room is held: who asks again later may get it. */
+  /** Size limit of the stream of episodes. A rollout that finds no room is held back and may succeed when asked for again. */
   maxBytes: number | undefined;
-  /** Of a scored episode; a finished one is as large. */
+  /** Bytes of a scored episode; a finished one is as large. */
   bytesOf: (slot: Slot) => number = () => 1;
   status: RunStatus | undefined;
   ending: RunEnding | undefined;
@@ -61,7 +62,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly board: RunStateBoard = { publish: async (status) => this.#publishStatus(status) };
   /** How rollouts fail; undefined = they complete. */
   failureOf: (slot: Slot) => Pick<Rollout, "outcome" | "reason" | "toolUses"> | undefined = () => undefined;
-  /** Nobody is ever waited for here, but room. */
+  /** Here nothing is ever waited for except room in the stream. */
   readonly pipeline: Pipeline = {
     look: async () => ({
       kind: "seen",
@@ -74,14 +75,14 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
       replicas: [],
     }),
   };
-  /** Nothing is compared here. */
+  /** No group is compared here. */
   readonly groupJudges: GroupJudges = {
     compare: async () => ({ kind: "failed", reason: "nobody compares" }),
   };
   readonly eventSink: RunEvents = {
     publish: async (_runId, event, messageId) => this.#publishEvent(event, messageId),
   };
-  /** Rollouts of each version with what they were worth, as the ledger's rows have it. */
+  /** The rollouts of each version with reward and advantage, as the ledger's rows have them. */
   readonly #worth = new Map<number, TrainedRollout[]>();
   readonly #digests = new Map<number, string>();
   readonly #jobIds = new Set<string>();
@@ -91,13 +92,13 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     this.run = run;
   }
 
-  /** A new owner takes the run: what it knows is what is stored. */
-  /** A failed run goes on, as the registry lets it. */
+  /** Lets a failed run go on, as the registry does. */
   resume(): void {
     this.ending = undefined;
     this.run = { ...this.run, resumptions: this.run.resumptions + 1 };
   }
 
+  /** A new owner takes the run over: it knows only what is stored. */
   takeOver(): RunRecord {
     this.run = { ...this.run, epoch: this.run.epoch + 1 };
     return this.run;
@@ -233,7 +234,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     return this.stream.at(-1)?.sequence ?? 0;
   }
 
-  /** Nothing below the row's own position is needed, and it is really gone. */
+  /** Really drops the episodes, after checking that the run's row needs none of them. */
   async purgeBelow(_runId: string, sequence: number): Promise<void> {
     if (this.ending === undefined && sequence > this.run.nextSequence)
       throw new Error(`${sequence} is purged, ${this.run.nextSequence} is needed`);
@@ -288,7 +289,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     return true;
   }
 
-  /** Executes a job at once, by its seeds; the answer is in the stream before the publisher hears of it. */
+  /** Executes a job at once, by its seeds; the result is in the stream before `publish` returns. */
   #execute(run: RunRecord, job: Job): boolean {
     this.point("before job");
     const key = slotKey(job.slot);

@@ -1,4 +1,4 @@
-/** A run whose state folder the operating system refuses for a while, for tests of every way in which it can. */
+/** A run whose state folder the operating system refuses for a while, for tests of the different causes. */
 
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
@@ -17,14 +17,14 @@ export interface Refusal {
   readonly stateDir: string;
   readonly refuse: (runId: string) => Promise<unknown>;
   readonly allow: (runId: string) => Promise<unknown>;
-  /** What the run's status says meanwhile, beside the folder. */
+  /** Matches what the run's status says meanwhile, beside the folder. */
   readonly says: RegExp;
   /** See {@link KillableTrainer.start}. */
   readonly logFile?: string;
   readonly uid?: number;
 }
 
-/** Does a run in calm, then one whose folder is refused in its second step until it says so, and compares them. */
+/** Compares an undisturbed run with one whose folder is refused in its second step until its status says so. */
 export async function runThroughRefusal({ stateDir, refuse, allow, says, ...start }: Refusal): Promise<void> {
   await using nats = await startNats();
   await using database = await startPostgres();

@@ -1,4 +1,4 @@
-/** What the tests of PyTorch workers run them with; libs/testing/src/torch-python.ts says where PyTorch is found. */
+/** The host of PyTorch workers in tests; libs/testing/src/torch-python.ts finds PyTorch. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
@@ -8,7 +8,7 @@ import type { StartGroup, WorkerGroup } from "../fsdp/fsdp-training-engine.ts";
 import { TorchGroup } from "../fsdp/torch-group.ts";
 import { packageEnvironment } from "../fsdp/torchrun.ts";
 
-/** What a tiny model is trained with, as the embedded engine computes it. */
+/** Settings under which workers compute a tiny model like the embedded engine. */
 export const EXACT: Pick<FsdpEngineConfig, "computeType" | "recomputesLayers" | "offloadsToHost"> = {
   computeType: "float32",
   recomputesLayers: false,
@@ -16,9 +16,9 @@ export const EXACT: Pick<FsdpEngineConfig, "computeType" | "recomputesLayers" | 
 };
 
 /**
- * Workers on CPUs, or on GPUs where `HONE_TEST_TORCH_DEVICE` is cuda: the tests want up to four. Deadlines are those of a
- * machine that does much else.
- * @param environment of the test's own process.
+ * Workers on CPUs, or on GPUs where `HONE_TEST_TORCH_DEVICE` is cuda: the tests use up to four. Deadlines are generous,
+ * since the machine may be busy.
+ * @param environment that of the test's own process.
  */
 export function torchHost(
   python: string,
@@ -27,7 +27,7 @@ export function torchHost(
   return {
     python,
     device: HONE_TEST_TORCH_DEVICE === "cuda" ? "cuda" : "cpu",
-    // Compared with that of other nodes only.
+    // Only compared with the value of other nodes.
     torchVersion: "",
     threadsPerWorker: 1,
     environment: { PATH, HOME, LD_LIBRARY_PATH },
@@ -37,11 +37,11 @@ export function torchHost(
   };
 }
 
-/** Groups that serve one engine after the other, as importing PyTorch takes most of a test's time. */
+/** Groups that serve one engine after the other, because importing PyTorch takes most of a test's time. */
 export class GroupPool {
   readonly #free: TorchGroup[] = [];
 
-  /** In the place of `TorchGroup.start`, for groups of one size. */
+  /** Takes the place of `TorchGroup.start`, for groups of one size. */
   readonly start: StartGroup = async (host, worldSize, signal) => {
     const group = this.#free.pop() ?? (await TorchGroup.start(host, worldSize, signal));
     let numOpen = 0;
@@ -67,19 +67,19 @@ export class GroupPool {
   }
 }
 
-/** Names the interface on which ranks of several nodes meet, where all nodes are this machine. */
+/** Names the network interface over which ranks of several nodes connect when all nodes are this machine. */
 export const ON_THIS_MACHINE = { GLOO_SOCKET_IFNAME: "lo" };
 
 /** The program of a node beside the trainer's own, on this machine. */
 export class NodeProgram {
   readonly #child: ChildProcess;
-  /** What it and its ranks printed. */
+  /** What the node and its ranks have printed. */
   output = "";
 
   /**
    * @param port where the trainer waits for its nodes.
    * @param httpPort where it answers probes; 0 = nowhere.
-   * @param node which node it is.
+   * @param node its index among the nodes.
    */
   static start(
     host: Pick<TorchHost, "python" | "environment">,
@@ -124,19 +124,19 @@ export class NodeProgram {
   }
 }
 
-/** Whether processes are gone, or would be if anybody had asked how they ended. */
+/** Whether processes have ended, including those whose exit status nobody has read yet (zombies). */
 export async function areGone(pids: readonly number[]): Promise<boolean> {
   const states = await Promise.all(pids.map(stateOf));
   return states.every((state) => state === undefined || state === "Z");
 }
 
-/** The letter of a process's state; undefined where there is none. */
+/** The letter of a process's state in /proc; undefined where there is no such process. */
 async function stateOf(pid: number): Promise<string | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "");
   return /\) (\S) /.exec(text)?.[1];
 }
 
-/** Ranks among the processes below one: they run the workers' module. */
+/** The ranks among the descendants of a process: those that run the workers' module. */
 export async function workersBelow(ancestor: number): Promise<number[]> {
   const parents = new Map<number, number>();
   const ranks: number[] = [];

@@ -1,4 +1,4 @@
-/** The trainer's tables for tests: a database of its own, with runs that were asked for or are owned already. */
+/** A database of its own with the trainer's tables, for tests, and runs in it that are requested or owned. */
 
 import assert from "node:assert/strict";
 import { resolveRunConfig } from "@hone/config";
@@ -21,7 +21,7 @@ const CONFIG = resolveRunConfig({
 export const CONFIG_JSON = JSON.stringify(CONFIG);
 export const LEASE_MS = 60_000;
 
-/** For claims that must not find a row that is broken. */
+/** For claims that must not find a broken row. */
 export const noneBroken = ({ reason }: BrokenRun) => assert.fail(reason);
 
 export class TrainerDatabase {
@@ -45,12 +45,12 @@ export class TrainerDatabase {
     return new TrainerDatabase(server, database);
   }
 
-  /** For a schema of its own. */
+  /** Address of the database, for a test that needs another schema. */
   get url(): string {
     return this.#server.url;
   }
 
-  /** Removes all runs, and with them what belongs to them. */
+  /** Removes all runs and everything that belongs to them. */
   async clear(): Promise<void> {
     await query(this.database, (db) => db.execute(sql`delete from runs`));
   }

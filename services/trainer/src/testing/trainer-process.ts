@@ -1,4 +1,4 @@
-/** A trainer on real servers, for tests: started in this process or as one of its own that can be killed. */
+/** A trainer on real servers, for tests: started in this process, or in one of its own that can be killed. */
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { openSync } from "node:fs";
@@ -41,7 +41,7 @@ export async function runFile(changes: Record<string, unknown> = {}): Promise<st
   });
 }
 
-/** Environment of a trainer. */
+/** The environment variables of a trainer. */
 export function trainerEnvironment(servers: { nats: string; postgres: string; stateDir: string }) {
   return {
     HONE_NATS_URL: servers.nats,
@@ -114,8 +114,8 @@ export class KillableTrainer {
   }
 
   /**
-   * @param logFile for everything that it has to say. @default errors alone, to the test's own
-   * @param uid account that it runs under. @default the test's own
+   * @param logFile takes everything that the trainer logs. @default only errors, to the test's own output
+   * @param uid the account under which it runs. @default the test's own
    */
   start({ logFile, uid }: { readonly logFile?: string; readonly uid?: number } = {}): void {
     const main = fileURLToPath(new URL("../main.ts", import.meta.url));
@@ -130,7 +130,7 @@ export class KillableTrainer {
     });
   }
 
-  /** SIGKILL, and a new process at once. */
+  /** Kills the process with SIGKILL and starts a new one at once. */
   async killAndRestart(): Promise<void> {
     await this.kill();
     this.kills++;

@@ -1,9 +1,9 @@
 /**
- * Whether a run may begin: every service that it names is asked, and answers.
+ * Decides whether a run may begin: every service that the run needs is asked, and must agree.
  *
- * A1: no answer is no refusal: the run waits, and its published state says for whom.
+ * A1: a missing answer is not a refusal: the run waits, and its published state says for whom.
  * A2: a refused run leaves nothing behind: no row, no state, no file.
- * A3: admission may be cut off anywhere and done again: everything in it can be repeated.
+ * A3: admission may be interrupted anywhere and done again: everything in it can be repeated.
  */
 
 import type { RunConfig } from "@hone/config";
@@ -25,14 +25,14 @@ import { RunFolders } from "../state/run-folders.ts";
 /** Asks services whether they can do their part of a run. */
 export interface Validators {
   readonly services: readonly WaitOwner[];
-  /** @returns what is wrong. @throws {RetryableError} when nobody answers. */
+  /** @returns the problems that the service found. @throws {RetryableError} when it does not answer. */
   validate(service: WaitOwner, run: RunToValidate, signal: AbortSignal): Promise<Problem[]>;
 }
 
 export interface RunToValidate {
   /** The resolved run file. */
   readonly configJson: string;
-  /** config.json of its model; empty where that could not be found out. */
+  /** config.json of the run's model; empty where it could not be determined. */
   readonly modelConfigJson: string;
 }
 
@@ -45,7 +45,7 @@ export interface AdmissionDeps {
   };
   readonly validators: Validators;
   readonly models: ModelSource;
-  /** What is wrong where the run's engine is not there, or cannot train the model. */
+  /** The problems when this trainer lacks the run's engine, or when the engine cannot train the model. */
   readonly engineProblems: (config: RunConfig, model: ModelConfig) => Promise<Problem[]>;
   readonly logger: Logger;
 }
@@ -61,7 +61,7 @@ export class Admission {
     this.#deps = deps;
   }
 
-  /** @returns whether the run may begin; when not, it is gone (A2). @throws the reason of the signal. */
+  /** @returns whether the run may begin; otherwise it has been removed (A2). @throws the reason of the signal. */
   async admit(run: RunRecord, signal: AbortSignal): Promise<boolean> {
     const { registry, events, stateRoot, engineProblems, logger } = this.#deps;
     const folders = new RunFolders(stateRoot, run.runId);
@@ -98,21 +98,21 @@ export class Admission {
     return true;
   }
 
-  /** Waits for a download, for a hub that is away and for room on the disk, and says so. */
+  /** Prepares the model, waiting for its download, for the hub and for room on the disk; the state says so. */
   async #untilPrepared(run: RunRecord, folders: RunFolders, signal: AbortSignal): Promise<PreparedModel> {
     const { board, models, logger } = this.#deps;
     const waitingSinceMs = Date.now();
-    let telling: Promise<unknown> | undefined;
-    // One after the other, so that the last one told is the one that stands.
-    const tell = (wait: Pick<RunStatus, "waitingFor" | "waitingOwner" | "waitingSinceMs">) => {
-      telling = Promise.resolve(telling)
+    let publishing: Promise<unknown> | undefined;
+    // One after the other, so that the last one sent is the one that stays published.
+    const publish = (wait: Pick<RunStatus, "waitingFor" | "waitingOwner" | "waitingSinceMs">) => {
+      publishing = Promise.resolve(publishing)
         .then(() => board.publish({ ...statusOf(run, folders), ...wait }))
-        .catch((failure: unknown) => logger.warn("cannot publish a state", { error: failure }));
+        .catch((failure: unknown) => logger.warn("could not publish a state", { error: failure }));
     };
     const onProgress = (doneBytes: number, totalBytes: number) => {
       const [done, total] = [doneBytes, totalBytes].map((bytes) => Math.round(bytes / BYTES_PER_MB));
       const waitingFor = `the download of its model (${done} of ${total} MB)`;
-      tell({ waitingFor, waitingOwner: WaitOwner.trainer, waitingSinceMs });
+      publish({ waitingFor, waitingOwner: WaitOwner.trainer, waitingSinceMs });
     };
     try {
       return await retry(() => prepareModel(run.config, folders, models, { signal, onProgress }), {
@@ -125,16 +125,16 @@ export class Admission {
             logger.warn(`a run waits for ${what}`, { runId: run.runId, error: describeError(error) });
           }
           const waitingFor = `${what} (${describeError(error)})`;
-          tell({ waitingFor, waitingOwner: WaitOwner.you, waitingSinceMs });
+          publish({ waitingFor, waitingOwner: WaitOwner.you, waitingSinceMs });
         },
       });
     } finally {
-      if (telling !== undefined) tell(NO_WAIT);
-      await telling;
+      if (publishing !== undefined) publish(NO_WAIT);
+      await publishing;
     }
   }
 
-  /** All services at once; each is asked until it answers (A1). */
+  /** Asks all services at once, each until it answers (A1). */
   async #ask(
     run: RunRecord,
     asked: RunToValidate,
@@ -144,8 +144,8 @@ export class Admission {
     const { validators, board, logger } = this.#deps;
     const silent = new Set<WaitOwner>();
     const since = Date.now();
-    let telling: Promise<unknown> = Promise.resolve();
-    const tell = () => {
+    let publishing: Promise<unknown> = Promise.resolve();
+    const publish = () => {
       const names = [...silent].sort();
       const [waitingOwner] = names;
       const wait =
@@ -156,10 +156,10 @@ export class Admission {
               waitingOwner,
               waitingSinceMs: since,
             };
-      // One after the other, so that the last one told is the one that stands.
-      telling = telling
+      // One after the other, so that the last one sent is the one that stays published.
+      publishing = publishing
         .then(() => board.publish({ ...statusOf(run, folders), ...wait }))
-        .catch((failure: unknown) => logger.warn("cannot publish a state", { error: failure }));
+        .catch((failure: unknown) => logger.warn("could not publish a state", { error: failure }));
     };
     const answers = await Promise.all(
       validators.services.map((service) =>
@@ -176,18 +176,18 @@ export class Admission {
               service,
               error: describeError(error),
             });
-            tell();
+            publish();
           },
         }).finally(() => {
-          if (silent.delete(service) && !signal.aborted) tell();
+          if (silent.delete(service) && !signal.aborted) publish();
         }),
       ),
     );
-    await telling;
+    await publishing;
     return answers.flat();
   }
 
-  /** A2 */
+  /** Refuses a run and removes everything of it (A2). */
   async #refuse(run: RunRecord, folders: RunFolders, problems: readonly Problem[]): Promise<void> {
     const { registry, board, events, logger } = this.#deps;
     await retry(() => events.refused(run.requestSequence, problems));

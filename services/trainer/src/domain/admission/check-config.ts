@@ -1,13 +1,13 @@
-/** What this build's trainer cannot do of what the run file's schema allows: refused, never ignored. */
+/** Refuses settings that the run file's schema allows and this trainer cannot carry out, so that none is ignored. */
 
 import { isTraining, problemMessage, type RunConfig } from "@hone/config";
 import type { Problem } from "../report/run-event.ts";
 
 /**
- * @returns what is wrong with a resolved run file for this trainer; empty when it can train it.
+ * @returns the settings of a resolved run file that this trainer cannot train with; empty when it can train the run.
  *
- * Every engine recomputes log-probabilities under the softmax at the sampling temperature. Rollouts that sampled
- * from another distribution (cut off by topP, topK or minP, bent by penalties, or not sampled at all) would be trained with wrong ratios.
+ * Every engine recomputes log-probabilities under the softmax at the sampling temperature. Rollouts from another
+ * distribution (truncated by topP, topK or minP, changed by penalties, or greedy) would be trained with wrong ratios.
  */
 export function checkConfig(run: RunConfig): Problem[] {
   if (!isTraining(run)) return [];

@@ -13,13 +13,13 @@ async function problemOf(text: string, folder = ".") {
 }
 
 describe("readRequest()", () => {
-  test("names the run by its file and its sequence", async () => {
+  test("makes the run's id from the name in its file and the sequence of its request", async () => {
     const text = await runFile();
     const read = await readRequest(() => text, 3, ".");
     assert.equal(read.kind === "run" && read.run.runId, "small-3");
   });
 
-  test("refuses what the training engine would ignore, with key, value and what is allowed", async () => {
+  test("refuses a setting that the training engine would ignore, with key, value and what is allowed", async () => {
     const rollout = { tasksPerStep: 4, groupSize: 4 };
     const cut = await problemOf(await runFile({ rollout: { ...rollout, sampling: { topP: 0.9 } } }));
     assert.deepEqual([cut.key, cut.valueJson], ["rollout.sampling.topP", "0.9"]);
@@ -32,7 +32,7 @@ describe("readRequest()", () => {
     assert.equal(greedy.key, "rollout.sampling.temperature");
   });
 
-  test("refuses asynchronous training, which this build cannot do", async () => {
+  test("refuses asynchronous training, which this trainer cannot do", async () => {
     const text = await runFile({
       trainer: { steps: 1, optimizer: { kind: "adamw", learningRate: 0.1 }, maxStaleness: 2 },
     });
@@ -40,7 +40,7 @@ describe("readRequest()", () => {
     assert.deepEqual([problem.key, problem.valueJson], ["trainer.maxStaleness", "2"]);
   });
 
-  test("reads what the file names below the files folder, and refuses what is missing there", async () => {
+  test("reads files that the run file names below the files folder, and refuses missing ones", async () => {
     await using folder = await temporaryFolder("files");
     await writeFile(path.join(folder.path, "agent.yaml"), "size: 4\n");
     const text = await runFile({ agent: { name: "fake", configPath: "agent.yaml" } });

@@ -1,4 +1,4 @@
-/** From the body of a run request to a resolved run file, or to everything that is wrong with it. */
+/** Turns the body of a run request into a resolved run file, or into the list of its mistakes. */
 
 import { ConfigError, inlineFiles, parseRunFile, type RunConfig, show } from "@hone/config";
 import { runIdOf } from "@hone/core";
@@ -11,8 +11,8 @@ export type ReadRequest =
   | { readonly kind: "refused"; readonly problems: readonly Problem[] };
 
 /**
- * Reads a run file and what it names by path.
- * @param runFile gives its text, or throws a ConfigError too.
+ * Reads a run file and the files that it names by path.
+ * @param runFile returns its text; it may throw a ConfigError, too.
  * @param sequence of the request in RUNS; with the name it makes the run's id.
  * @param filesFolder paths of the run file resolve below it.
  */
@@ -41,7 +41,7 @@ export async function readRequest(
   };
 }
 
-/** A value may be the whole file; who sent it knows it. */
+/** A value may be the whole file, which its sender knows anyway. */
 const MAX_VALUE_CHARACTERS = 2_000;
 
 function problemOf({ key, value, allowed, message }: ConfigError["problems"][number]): Problem {

@@ -1,17 +1,17 @@
-/** The port to where pretrained models come from. */
+/** The port through which pretrained models are found. */
 import type { PretrainedModel } from "@hone/config";
 
 export interface FindModelOptions {
   readonly signal: AbortSignal;
-  /** Told now and then while files are fetched. */
+  /** Called now and then while files are fetched. */
   readonly onProgress: (doneBytes: number, totalBytes: number) => void;
 }
 
 export interface ModelSource {
   /**
-   * The folder of a model: the one named, or that of the hub's repository, which is fetched first.
-   * @throws {TerminalError} when there is no such model, or it may not be read.
-   * @throws {RetryableError} when the hub is away.
+   * The folder of a model: the one that `path` names, or that of a repository of the hub, which is fetched first.
+   * @throws {TerminalError} when there is no such model, or when it may not be read.
+   * @throws {RetryableError} when the hub cannot be reached.
    */
   folderOf(model: Pick<PretrainedModel, "path" | "revision">, options: FindModelOptions): Promise<string>;
 }

@@ -37,7 +37,7 @@ describe("prepareModel()", () => {
   const prepare = (model: Record<string, unknown>, models = asIs) =>
     prepareModel(testConfig({ model }), folders, models, options);
 
-  test("keeps what later tenures need of a pretrained model", async () => {
+  test("stores what later owners of the run need of a pretrained model", async () => {
     const config = testConfig({ model: { path: source, dtype: "bfloat16" } });
     const prepared = await prepareModel(config, folders, asIs, options);
     assert.equal(prepared.kind, "ready");
@@ -50,7 +50,7 @@ describe("prepareModel()", () => {
     assert.deepEqual(new Set(types), new Set(["BF16"]));
   });
 
-  test("keeps the base of adapters with the run, and names it for states and for people", async () => {
+  test("stores the base model of adapters with the run, and names it for states and for exports", async () => {
     const config = testConfig({ model: { path: source, lora: { rank: 2, targets: ["v_proj"] } } });
     const prepared = await prepareModel(config, folders, asIs, options);
     assert.equal(prepared.kind, "ready");
@@ -71,7 +71,7 @@ describe("prepareModel()", () => {
     assert.deepEqual("path" in model && resolveLora(model.lora!).targets, targets);
   });
 
-  test("takes a folder of adapters as the model that they are merged into", async () => {
+  test("takes a folder of adapters for the model that they are merged into", async () => {
     const base = await loadModel(source);
     const lora = resolveLora({ rank: 2, alpha: 2, targets: "all-linear" });
     const adapter = path.join(temporary.path, "adapter");
@@ -99,7 +99,7 @@ describe("prepareModel()", () => {
     assert.ok(both.kind === "refused" && both.problems[0]?.key === "model.lora");
   });
 
-  test("gives the configuration of a model made from scratch", async () => {
+  test("returns the configuration of a model that is made from scratch", async () => {
     const files = { "tokenizer.json": await readFile(path.join(EXAMPLE, "tokenizer.json"), "utf8") };
     const init = { architecture: "qwen3", hiddenSize: 8, numLayers: 1, numHeads: 2, tokenizer: { files } };
     const prepared = await prepare({ init });
@@ -126,7 +126,7 @@ describe("prepareModel()", () => {
     ],
   ];
   for (const [what, change, message] of refusals) {
-    test(`refuses ${what} by the key of the model`, async () => {
+    test(`refuses ${what} and names the key of the run file`, async () => {
       await change();
       const prepared = await prepare({ path: source });
       assert.ok(prepared.kind === "refused");
@@ -135,9 +135,9 @@ describe("prepareModel()", () => {
     });
   }
 
-  test("what passes by itself is no refusal", async () => {
+  test("a failure that may pass is thrown and does not refuse the run", async () => {
     const away: ModelSource = {
-      folderOf: () => Promise.reject(new RetryableError("AWAY", "Cannot fetch as the hub is away")),
+      folderOf: () => Promise.reject(new RetryableError("AWAY", "the hub cannot be reached")),
     };
     await assert.rejects(prepare({ path: "owner/name" }, away), RetryableError);
   });

@@ -1,6 +1,6 @@
 /**
- * The model of a run, made ready when the run is admitted: a pretrained one is found (and fetched), its configuration,
- * files and tokenizer are checked, and what later tenures need is written to the run's folders.
+ * Makes the model of a run ready when the run is admitted: a pretrained one is found (and fetched), its configuration,
+ * files and tokenizer are checked, and what later owners of the run need is written to the run's folders.
  */
 
 import { writeFile } from "node:fs/promises";
@@ -16,11 +16,11 @@ import type { FindModelOptions, ModelSource } from "./model-source.ts";
 import { referenceOf, specOfInit, writeOrigin } from "./run-model.ts";
 
 export type PreparedModel =
-  /** With the config.json of the model. */
+  /** `config` is the model's config.json. */
   | { readonly kind: "ready"; readonly config: ModelConfig }
   | { readonly kind: "refused"; readonly problems: readonly Problem[] };
 
-/** @throws what passes by itself: a hub that is away, a full disk. Calling it again is harmless. */
+/** @throws failures that may pass, such as a hub that cannot be reached or a full disk. Calling it again is harmless. */
 export async function prepareModel(
   { model }: RunConfig,
   folders: RunFolders,
@@ -38,7 +38,7 @@ export async function prepareModel(
       const allowed = "a tokenizer.json that Hone can run, with the files beside it";
       return refused("model.init.tokenizer", Object.keys(files.files), allowed, error);
     }
-    // The other services name what is wrong with the shape.
+    // The other services report what is wrong with the shape.
     if (error instanceof ModelSpecError)
       return refused("model.init", model.init, "a model that Hone builds", error);
     throw error;

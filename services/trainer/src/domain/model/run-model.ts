@@ -1,9 +1,9 @@
 /**
- * What a run's model is, from its run file and its folders.
+ * Describes a run's model, from its run file and its folders.
  *
- *   runs/<run>/model/origin.json    of a pretrained model: the folder that its weights are read from, its config.json
- *                                   and how its files are laid out, which exports repeat
- *   runs/<run>/model/base/          of adapters: the model that they belong to
+ *   runs/<run>/model/origin.json    for a pretrained model: the folder that its weights are read from, its config.json
+ *                                   and the layout of its files, which exports repeat
+ *   runs/<run>/model/base/          for adapters: the model that they belong to
  */
 
 import { readFile, writeFile } from "node:fs/promises";
@@ -16,11 +16,11 @@ import { keepBase } from "./keep-base.ts";
 
 /** Where the weights of a pretrained model are, and what they are like. */
 export interface PretrainedOrigin extends CheckpointOrigin {
-  /** Absolute. */
+  /** Absolute path. */
   readonly folder: string;
-  /** Of a folder that holds adapters, absolute: the model that they are merged into. */
+  /** Where `folder` holds adapters: the model that they are merged into, as an absolute path. */
   readonly base?: string;
-  /** What the run file calls it. */
+  /** The model as the run file names it. */
   readonly reference: BaseReference;
 }
 
@@ -35,17 +35,17 @@ export interface RunModel {
 /** Adapters that a run trains. */
 export interface RunAdapters {
   readonly lora: LoraSpec;
-  /** Folder of the base, absolute. */
+  /** Absolute path of the base model's folder. */
   readonly base: string;
-  /** The same, as the run's states say it, relative to their folders. */
+  /** The same folder as the run's states name it, relative to their own. */
   readonly basePlace: string;
-  /** What exports call the base. */
+  /** The base model as exports name it. */
   readonly exportedBase: BaseReference;
-  /** How exports store the adapters; undefined = float32. */
+  /** Element type of the adapters in exports; undefined = float32. */
   readonly exportedType: ElementType | undefined;
 }
 
-/** What this needs to know of a tokenizer. */
+/** The facts about a tokenizer that a model's shape depends on. */
 export interface VocabularyOf {
   readonly vocabSize: number;
   readonly stopTokenIds: readonly number[];
@@ -55,7 +55,7 @@ export interface VocabularyOf {
 
 const ORIGIN_FILE = "origin.json";
 const BASE_FOLDER = "base";
-/** From runs/<run>/state/<version>-<epoch>. */
+/** Path from runs/<run>/state/<version>-<epoch> to the base model. */
 const BASE_FROM_STATE = `../../model/${BASE_FOLDER}`;
 const TYPES = { float32: ElementType.F32, float16: ElementType.F16, bfloat16: ElementType.BF16 } as const;
 
@@ -91,7 +91,7 @@ function adaptersOf(
   };
 }
 
-/** Keeps the origin of a pretrained model, and with adapters the model itself, for all tenures of the run. */
+/** Stores the origin of a pretrained model, and with adapters the model itself, for all later owners of the run. */
 export async function writeOrigin(
   folders: RunFolders,
   origin: PretrainedOrigin,
@@ -103,7 +103,7 @@ export async function writeOrigin(
   });
 }
 
-/** The model of a run file by the name that other programs find it by. */
+/** The model of a run file under the name by which other programs find it. */
 export function referenceOf({ path: place, revision }: PretrainedModel): BaseReference {
   return { place, ...(path.isAbsolute(place) ? {} : { revision }) };
 }
@@ -129,7 +129,7 @@ export function specOfInit(init: ModelInit, tokenizer: VocabularyOf): ModelSpec 
   });
 }
 
-/** Exports store what the run file asks for. */
+/** The layout of exports, with the element type that the run file asks for. */
 function layoutFor({ dtype }: PretrainedModel, { layout }: CheckpointOrigin): CheckpointOrigin["layout"] {
   return dtype === "auto" ? layout : layoutOfType(layout, TYPES[dtype]);
 }

@@ -1,17 +1,17 @@
 /**
- * Events of one run on their way to the stream, in order, without the loop waiting for them.
+ * Sends the events of one run to the stream, in order, without making the loop wait for them.
  *
- * O1: events leave one after the other, each tried until the stream has it, so a reader sees them in their order.
- * O2: progress is worth something only while it is fresh: beyond a small backlog it is dropped. Other events are few
+ * O1: events are sent one after the other, each tried until the stream has it, so a reader sees them in their order.
+ * O2: a progress event is useful only while it is fresh: beyond a small backlog it is dropped. Other events are few
  *     (several a step) and are never dropped.
- * O3: `drain` waits for what is queued; it ends early only with the signal.
+ * O3: `drain` waits for the queued events; only the signal ends it earlier.
  */
 
 import { describeError, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import type { RunEvent, RunEvents } from "./run-event.ts";
 
-/** Progress events that may wait. */
+/** The most progress events that may wait. */
 const MAX_PROGRESS_BACKLOG = 8;
 
 export class EventOutbox {
@@ -29,7 +29,7 @@ export class EventOutbox {
     this.#signal = signal;
   }
 
-  /** @param messageId makes the event one that is stored once, however often it is sent. */
+  /** @param messageId the stream stores one event of an id, however often it is sent. */
   send(event: RunEvent, messageId?: string): void {
     const isProgress = event.kind === "progress" || event.kind === "warm-start";
     if (isProgress && this.#backlog >= MAX_PROGRESS_BACKLOG) return; // O2
@@ -48,7 +48,10 @@ export class EventOutbox {
       });
     } catch (error) {
       if (this.#signal.aborted) return;
-      this.#logger.error("an event is lost", { event: event.kind, error: describeError(error) });
+      this.#logger.error("an event could not be sent and is dropped", {
+        event: event.kind,
+        error: describeError(error),
+      });
     }
   }
 }

@@ -1,15 +1,15 @@
-/** What happens in a run, for whoever follows it. */
+/** The events of a run that are published for everybody who follows it. */
 
 import type { GatheredTroubles, RunPhase } from "./run-status.ts";
 
-/** One thing that is wrong with a run file. */
+/** One mistake in a run file. */
 export interface Problem {
   /** Path of the key, such as `agent.name`. */
   readonly key: string;
   /** The value found there, as JSON. */
   readonly valueJson: string;
   readonly allowed: string;
-  /** The whole sentence for people. */
+  /** The whole sentence, to be shown to people. */
   readonly message: string;
 }
 
@@ -52,7 +52,7 @@ export type RunEvent =
       readonly reason: string;
       /** Folder of the last checkpoint, relative to the state folder; empty when there is none. */
       readonly checkpoint: string;
-      /** How often it had been resumed after a failure. */
+      /** How many times the run had been resumed after a failure. */
       readonly resumption: number;
     }
   | { readonly kind: "resumed"; readonly resumption: number };
@@ -61,7 +61,7 @@ export type RunEvent =
 export const EvaluationMode = {
   /** With the run's own sampling parameters. */
   sampled: "sampled",
-  /** The most likely token each time. */
+  /** Always the most likely token. */
   greedy: "greedy",
 } as const;
 export type EvaluationMode = (typeof EvaluationMode)[keyof typeof EvaluationMode];

@@ -1,4 +1,4 @@
-/** What this process tells of a run that it owns; the series end with the tenure. */
+/** Metrics of the runs that this process owns; the series of a run end when its ownership ends. */
 
 import { histogramOf, Instrument, observeMetric } from "@hone/telemetry";
 import type { RunStatus } from "./run-status.ts";
@@ -6,7 +6,7 @@ import type { RunStatus } from "./run-status.ts";
 const MS_PER_SECOND = 1_000;
 const phases = histogramOf(Instrument.stepSeconds);
 
-/** Reports phase, version and wait of a run whenever somebody asks, until it is disposed of. */
+/** Reports phase, version and wait of a run at each collection of metrics, until it is disposed of. */
 export function observeRun(status: () => RunStatus): Disposable {
   const run = status().runId;
   const observers = [

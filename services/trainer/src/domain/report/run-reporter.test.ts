@@ -7,7 +7,7 @@ import { RunReporter } from "./run-reporter.ts";
 import { NO_WAIT, RunPhase } from "./run-status.ts";
 import { diskWait, WaitOwner } from "./wait.ts";
 
-test("a folder that is written is the trainer's turn, and people's only once its disk is full; it is named in both", async () => {
+test("a wait for a folder belongs to the trainer, and to the user once the disk is full; both name the folder", async () => {
   const stop = new AbortController();
   const reporter = new RunReporter(
     {

@@ -1,7 +1,7 @@
 /**
- * Tells the world what a run is doing: its published state and its events.
+ * Publishes what a run is doing: its state and its events.
  *
- * R1: whatever the loop waits for is named in the state, with the time since when.
+ * R1: the state names what the loop waits for, and since when.
  * R2: soft changes (phase, waiting) are published in the background, at most once per interval; a new version is
  *     published before the loop goes on.
  * R3: the state is written by one writer at a time, in order; a higher epoch found there ends this owner.
@@ -16,9 +16,9 @@ import type { GatheredTroubles, RunStateBoard } from "./run-status.ts";
 import { NO_WAIT, type RunPhase, type RunStatus } from "./run-status.ts";
 import type { Wait } from "./wait.ts";
 
-/** Two soft writes of the state lie this far apart. */
+/** Least time between two soft writes of the state. */
 const SOFT_INTERVAL_MS = 500;
-/** Pauses between tries of something that is away. */
+/** Bounds of the pause between two tries while something cannot be reached. */
 const AWAY_MIN_DELAY_MS = 100;
 const AWAY_MAX_DELAY_MS = 2_000;
 
@@ -26,7 +26,7 @@ export interface ReporterDeps {
   readonly board: RunStateBoard;
   readonly events: RunEvents;
   readonly logger: Logger;
-  /** Stops the reporter; what is pending is given up. */
+  /** Stops the reporter; pending changes are dropped. */
   readonly signal: AbortSignal;
   /** Called once when a higher epoch is found (R3). */
   readonly onOwnershipLost: (error: OwnershipLostError) => void;
@@ -65,7 +65,7 @@ export class RunReporter {
     this.event({ kind: "phase", phase, step, waitingFor: "" });
   }
 
-  /** Names what the run waits for, and whose turn it is (R1). */
+  /** Names what the run waits for, and who must act (R1). */
   waiting({ text, owner, key = text, sinceMs }: Wait): void {
     const isKnown = this.#waitingKey === key;
     if (isKnown && this.#status.waitingFor === text && this.#status.waitingOwner === owner) return;
@@ -74,14 +74,14 @@ export class RunReporter {
     this.#change({ waitingFor: text, waitingOwner: owner, waitingSinceMs });
   }
 
-  /** The wait is over. */
+  /** Says that the wait is over. */
   waitingNoMore(): void {
     if (this.#waitingKey === "") return;
     this.#waitingKey = "";
     this.#change(NO_WAIT);
   }
 
-  /** Does something that others may be away for, trying until it works; the state names it meanwhile (R1). */
+  /** Does work that depends on others and tries again until it succeeds; meanwhile the state names the wait (R1). */
   async untilAvailable<T>(wait: Wait, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const { signal, logger } = this.#deps;
     const { text, owner, failedOwner = owner } = wait;
@@ -104,7 +104,7 @@ export class RunReporter {
     }
   }
 
-  /** Says what went wrong in the rollouts that were gathered last; undefined = nothing did. */
+  /** Publishes what went wrong in the rollouts that were gathered last; undefined = nothing did. */
   troubles(troubles: GatheredTroubles | undefined): void {
     if (troubles !== undefined || this.#status.troubles !== undefined) this.#change({ troubles });
   }
@@ -113,18 +113,18 @@ export class RunReporter {
     this.#outbox.send(event, messageId);
   }
 
-  /** Progress of a gathering: at most twice a second, the latest always in the end. */
+  /** Sends the progress of gathering rollouts: at most twice a second, and the latest always at the end. */
   progress(progress: { step: number; rolloutsDone: number; rolloutsTotal: number }): void {
     this.#sendLatest({ kind: "progress", ...progress }, progress.rolloutsDone === progress.rolloutsTotal);
   }
 
-  /** Progress of the warm start; while rollouts are gathered, at most twice a second. */
+  /** Sends the progress of the warm start; while rollouts are gathered, at most twice a second. */
   warmStartProgress(progress: Omit<Extract<RunEvent, { kind: "warm-start" }>, "kind">): void {
     const isDone = progress.updatesDone > 0 || progress.rolloutsDone === progress.rolloutsTotal;
     this.#sendLatest({ kind: "warm-start", ...progress }, isDone);
   }
 
-  /** Publishes a change and returns when it stands (R2). @throws {OwnershipLostError} (R3) */
+  /** Publishes a change and returns once it is stored (R2). @throws {OwnershipLostError} (R3) */
   async publish(change: Partial<RunStatus>): Promise<void> {
     this.#change(change);
     const wanted = this.#wanted;
@@ -139,7 +139,7 @@ export class RunReporter {
     return this.#outbox.drain();
   }
 
-  /** Brings out what was changed, unless the signal says that nobody listens any more; nothing is written after it. */
+  /** Publishes the last changes, unless the signal has aborted; nothing is written afterwards. */
   async settle(): Promise<void> {
     clearTimeout(this.#progressTimer);
     this.#hurry.abort();
@@ -186,12 +186,12 @@ export class RunReporter {
         if (this.#written < this.#wanted) await this.#write();
       }
     } catch (error) {
-      // The signal, or a lost ownership that `onOwnershipLost` was told of: nothing more is published.
-      logger.debug("the state is published no more", { error: describeError(error) });
+      // The signal has aborted, or the ownership is lost and `onOwnershipLost` was called: nothing more is published.
+      logger.debug("the state is no longer published", { error: describeError(error) });
     }
   }
 
-  /** R2; ends early when the reporter settles or the signal aborts. */
+  /** Waits for the interval of R2; ends early when the reporter settles or the signal aborts. */
   async #pauseBetweenWrites(): Promise<void> {
     const pauseMs = this.#lastWrite + SOFT_INTERVAL_MS - performance.now();
     if (pauseMs <= 0 || this.#hurry.signal.aborted) return;
@@ -200,7 +200,7 @@ export class RunReporter {
     );
   }
 
-  /** One write at a time; callers that come meanwhile share the one that runs. */
+  /** Writes one at a time; callers that come meanwhile share the write that is running. */
   #write(): Promise<void> {
     this.#writing ??= this.#writeNow().finally(() => {
       this.#writing = undefined;

@@ -1,4 +1,4 @@
-/** What everyone may know of a run at the moment. */
+/** The published state of a run: what it is doing now. */
 
 import type { RolloutTroubles } from "@hone/rl";
 import type { WaitOwner } from "./wait.ts";
@@ -27,7 +27,7 @@ export interface GatheredTroubles extends RolloutTroubles {
 export interface RunStatus {
   readonly runId: string;
   readonly phase: RunPhase;
-  /** Policy version that serves. */
+  /** The policy version that is served. */
   readonly version: number;
   /** Folder of its Hugging Face files, relative to the state folder; empty before version 0. */
   readonly location: string;
@@ -37,20 +37,20 @@ export interface RunStatus {
   readonly totalSteps: number;
   /** What the run waits for; empty = nothing. */
   readonly waitingFor: string;
-  /** Whose turn it is; empty = nothing is waited for. */
+  /** Who must act; empty = nothing is waited for. */
   readonly waitingOwner: WaitOwner | "";
   /** Unix milliseconds. */
   readonly waitingSinceMs: number;
   readonly configJson: string;
   /** Oldest version that jobs in flight may still need. */
   readonly oldestVersion: number;
-  /** How often it was resumed after a failure. */
+  /** How many times the run was resumed after a failure. */
   readonly resumption: number;
   /** Names the tokenizer files that the run file holds; empty for a pretrained model. */
   readonly tokenizerDigest: string;
   /** What went wrong in the rollouts that were gathered last; absent = nothing did. */
   readonly troubles?: GatheredTroubles | undefined;
-  /** Why it ended; absent while it has not, and where it completed. */
+  /** Why the run ended; absent while it has not, and where it completed. */
   readonly endReason?: string;
 }
 

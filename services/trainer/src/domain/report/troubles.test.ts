@@ -5,8 +5,8 @@ import { temporaryFolder } from "@hone/testing";
 import { testConfig, testRun } from "../../testing/fake-run.ts";
 import { HashEngine } from "../../testing/hash-engine.ts";
 import { MemoryWorld } from "../../testing/memory-world.ts";
+import { RequestedControl } from "../run/requested-control.ts";
 import { holdTenure } from "../run/run-tenure.ts";
-import { WishBoard } from "../run/run-wishes.ts";
 
 const EVALUATED = {
   dataset: {
@@ -16,7 +16,7 @@ const EVALUATED = {
 };
 const WARM = { warmStart: { kind: "sft", policy: "p", tasks: 4 } };
 
-/** Runs to the end, with rollouts that fail as `failureOf` says. */
+/** Runs to the end, with rollouts that fail as `failureOf` decides. */
 async function play(changes: Record<string, unknown>, failureOf: MemoryWorld["failureOf"]) {
   await using root = await temporaryFolder("troubles");
   const world = new MemoryWorld(testRun({ config: testConfig(changes) }));
@@ -37,7 +37,7 @@ async function play(changes: Record<string, unknown>, failureOf: MemoryWorld["fa
       logger: silentLogger(),
     },
     {
-      wishes: new WishBoard({ isCancelRequested: false, isPauseRequested: false }),
+      requested: new RequestedControl({ isCancelRequested: false, isPauseRequested: false }),
       ending: new AbortController(),
       stopping: new AbortController().signal,
     },
@@ -54,7 +54,7 @@ describe("a run whose rollouts all fail for one reason", () => {
     ["the warm start", WARM, "warm"],
   ];
   for (const [madeFor, changes, split] of places) {
-    test(`is stopped with the reason, before anything is made of them: ${madeFor}`, async () => {
+    test(`is stopped with the reason, before the rollouts are used: ${madeFor}`, async () => {
       const { world, ending, reason } = await play(changes, (slot) =>
         slot.split === split ? failure(`port ${40_000 + slot.task} is closed`) : undefined,
       );
@@ -77,7 +77,7 @@ describe("a run whose rollouts all fail for one reason", () => {
     });
   }
 
-  test("goes on where the run file lets them pass, and says what went wrong at each step", async () => {
+  test("goes on where the run file allows such rollouts, and says what went wrong at each step", async () => {
     const rollout = { tasksPerStep: 2, groupSize: 2, onUniformFailure: "continue" };
     const { world, ending } = await play({ rollout }, () => failure("no such module"));
     assert.equal(ending, "completed");
@@ -92,7 +92,7 @@ describe("a run whose rollouts all fail for one reason", () => {
     );
   });
 
-  test("goes on where one of them completed or failed for another reason, and says so", async () => {
+  test("goes on where one rollout completed or failed for another reason, and says so", async () => {
     for (const [index, other] of [undefined, failure("the disk is full")].entries()) {
       const { world, ending } = await play({}, (slot) =>
         slot.task === 0 && slot.index === 0 ? other : failure("no such module"),
@@ -103,14 +103,14 @@ describe("a run whose rollouts all fail for one reason", () => {
     }
   });
 
-  test("goes on where only its tools fail, and names them", async () => {
+  test("goes on where only tools fail, and names them", async () => {
     const toolUses = [{ name: "search", calls: 2, failed: 2, error: "no index" }];
     const { world, ending } = await play({}, () => ({ outcome: "completed", toolUses }));
     assert.equal(ending, "completed");
     assert.deepEqual(world.status?.troubles?.tools, [{ name: "search", calls: 8, error: "no index" }]);
   });
 
-  test("says nothing more once a step went well", async () => {
+  test("no longer names the failures once a step went well", async () => {
     const { world } = await play({}, ({ step, index }) =>
       step < 3 && index === 0 ? failure("lost") : undefined,
     );

@@ -1,8 +1,8 @@
 /**
- * Looks at rollouts that were gathered before anything is made of them: what went wrong is told, and where all failed for
- * one reason the run stops.
+ * Looks at gathered rollouts before they are used: what went wrong in them is published, and where all failed for one
+ * reason the run stops.
  *
- * U1: what decides are the stored episodes, so a trainer that takes the run over in this moment decides the same.
+ * U1: the decision depends on the stored episodes alone, so a trainer that takes the run over at this moment decides the same.
  */
 
 import { type Rollout, troublesOf, uniformFailureOf } from "@hone/rl";
@@ -13,9 +13,9 @@ import type { GatheredTroubles } from "./run-status.ts";
 /**
  * @param madeFor such as "step 3".
  * @returns what went wrong; undefined where nothing did.
- * @throws {UniformFailureError} where all failed for one reason, and the run file does not let such rollouts pass.
+ * @throws {UniformFailureError} where all failed for one reason, and the run file does not allow such rollouts.
  */
-export function tellTroubles(
+export function reportTroubles(
   { run, reporter }: Pick<RunContext, "run" | "reporter">,
   madeFor: string,
   rollouts: readonly Rollout[],
@@ -28,7 +28,7 @@ export function tellTroubles(
   return troubles;
 }
 
-/** What went wrong, without telling it. */
+/** What went wrong, without publishing it. */
 export function gatheredTroubles(
   madeFor: string,
   rollouts: readonly Rollout[],

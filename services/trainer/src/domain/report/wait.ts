@@ -1,6 +1,6 @@
-/** What a run waits for, in a form that people and metrics can use. */
+/** What a run waits for, in a form that both people and metrics can use. */
 
-/** Whose turn it is while a run waits. */
+/** Who must act while a run waits. */
 export const WaitOwner = {
   dataset: "dataset",
   agentRollout: "agent-rollout",
@@ -9,24 +9,24 @@ export const WaitOwner = {
   trainer: "trainer",
   database: "database",
   bus: "bus",
-  /** The people whose run it is. */
+  /** The people to whom the run belongs. */
   you: "you",
 } as const;
 export type WaitOwner = (typeof WaitOwner)[keyof typeof WaitOwner];
 
 export interface Wait {
-  /** For people, with numbers that may change meanwhile; completes "waits for …". */
+  /** For people: completes "waits for …" and may hold numbers that change meanwhile. */
   readonly text: string;
   readonly owner: WaitOwner;
-  /** Whose turn it is once a try has failed. @default the owner */
+  /** Who must act once a try has failed. @default the owner */
   readonly failedOwner?: WaitOwner;
-  /** Tells one wait from the next: the time since when starts anew when it changes. @default the text */
+  /** Distinguishes one wait from the next: when it changes, the time of the wait starts anew. @default the text */
   readonly key?: string;
-  /** Since when, Unix milliseconds. @default the first time that the key was told */
+  /** Start of the wait in Unix milliseconds. @default the first time that the key was reported */
   readonly sinceMs?: number;
 }
 
-/** The wait for a folder to be written: the trainer's own work, and people's turn only when there is no room for it. */
+/** The wait for a folder to be written. It is the trainer's own work, and people must act only once a try has failed. */
 export function diskWait(folder: string): Wait {
   return { text: `the disk (${folder})`, owner: WaitOwner.trainer, failedOwner: WaitOwner.you };
 }

@@ -1,5 +1,5 @@
 /**
- * The conversations of a supervised dataset, tokenized: what the assistant says is learnt, all else is context.
+ * The conversations of a supervised dataset, tokenized: what the assistant says is learnt, everything else is context.
  *
  * All of them are read before the first update, so that a row that cannot be learnt is reported at once and not after hours.
  */

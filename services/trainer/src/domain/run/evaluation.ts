@@ -1,12 +1,12 @@
 /**
  * Evaluation of one policy version on the held-out split, sampled and greedy.
  *
- * E1: its rollouts are pinned to the version: no other may generate for them.
- * E2: of a task, the first rollouts are sampled with the run's parameters, the last one takes the most likely token each
- *     time; the run may ask for one of the two only.
- * E3: a recorded evaluation is never made again, a version whose evaluation was cut off is evaluated anew.
- * E4: the last evaluation of a training takes the whole split, as it tells what the run is worth; those before it may
- *     take fewer tasks, as the run waits for them. A run that only evaluates takes as many as it says.
+ * E1: its rollouts are pinned to the version: no other version may generate for them.
+ * E2: the first rollouts of a task are sampled with the run's parameters, and the last one takes the most likely token each
+ *     time; the run file may ask for only one of the two modes.
+ * E3: a recorded evaluation is never made again; a version whose evaluation was interrupted is evaluated anew.
+ * E4: the last evaluation of a training takes the whole split, because it measures the result of the run; those before it
+ *     may take fewer tasks, because the run waits for them. A run that only evaluates takes as many as its file says.
  */
 
 import { isTraining, passAtOf, type RunConfig } from "@hone/config";
@@ -16,7 +16,7 @@ import { Attr, SpanName, withSpan } from "@hone/telemetry";
 import { OwnershipLostError } from "../errors.ts";
 import { EvaluationMode } from "../report/run-event.ts";
 import { RunPhase } from "../report/run-status.ts";
-import { gatheredTroubles, tellTroubles } from "../report/troubles.ts";
+import { gatheredTroubles, reportTroubles } from "../report/troubles.ts";
 import { WaitOwner } from "../report/wait.ts";
 import type { Job } from "../rollouts/jobs.ts";
 import { batchSlots } from "../rollouts/rollout-gatherer.ts";
@@ -32,7 +32,7 @@ type EvaluationContext = Pick<
   "run" | "ledger" | "rollouts" | "reporter" | "inbox" | "gatherer" | "tasks" | "logger" | "progress"
 >;
 
-/** Modes by index within the task (E2). */
+/** The mode of each rollout of a task, by its index (E2). */
 function modesOf({ trainer }: RunConfig): EvaluationMode[] {
   const { modes, samples } = trainer.eval;
   return [
@@ -41,7 +41,7 @@ function modesOf({ trainer }: RunConfig): EvaluationMode[] {
   ];
 }
 
-/** Evaluates a version unless that was done (E3), and says what came out. */
+/** Evaluates a version unless that was done (E3), and publishes the result. */
 export async function evaluate(context: EvaluationContext, version: number): Promise<void> {
   const { run, reporter, ledger } = context;
   const known = await reporter.untilAvailable(
@@ -64,7 +64,7 @@ async function evaluateNow(context: EvaluationContext, version: number): Promise
     async () => {
       const modes = modesOf(run.config);
       const scored = await gatherEvaluation(context, version, modes);
-      tellTroubles(context, evaluationOf(version), scored);
+      reportTroubles(context, evaluationOf(version), scored);
       const records = [...new Set(modes)].map((mode) =>
         recordOf(
           context,

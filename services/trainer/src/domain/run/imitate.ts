@@ -4,8 +4,8 @@
  * I1: the order of each epoch is a function of the run's seed.
  * I2: the steps start with a fresh optimizer: moments of the small gradients at the end of imitation would turn the
  *     first policy gradients into large updates.
- * I3: a restart goes on from the last saved state: now and then the state is saved, and what it holds is recorded. When
- *     that happens changes nothing of what comes out.
+ * I3: a restart goes on from the last saved state: now and then the state is saved, and what it holds is recorded. The
+ *     moments at which that happens do not change the result.
  */
 
 import type { RunConfig } from "@hone/config";
@@ -26,7 +26,7 @@ type ImitationContext = Pick<
   "run" | "engine" | "ledger" | "folders" | "reporter" | "logger" | "progress" | "warmStateMs" | "signal"
 >;
 
-/** @param items what is learnt; each is the samples of one rollout or conversation. */
+/** @param items what is learnt: each item holds the samples of one rollout or conversation. */
 export async function imitate(
   context: ImitationContext,
   {
@@ -90,7 +90,7 @@ async function saveProgress(context: ImitationContext, warmUpdates: number): Pro
   await removeOldStates(context, { recovery: folder, epoch: run.epoch });
 }
 
-/** Every token that was said weighs the same: the loss is the mean cross-entropy over them. */
+/** Every token of the demonstrator weighs the same: the loss is the mean cross-entropy over them. */
 function trainingSamples(samples: readonly MaskedTokens[]): TrainingSample[] {
   const counts = samples.map(sampledTokenCount);
   const total = counts.reduce((sum, count) => sum + count, 0);

@@ -1,14 +1,14 @@
 /**
- * Makes the state of a committed version again where it was written without the optimizer: the steps since the last state
- * that has it are trained once more, on the rollouts that they were trained on.
+ * Computes the state of a committed version again where it was written without the optimizer: the steps since the last state
+ * with the optimizer are trained again, on the same rollouts.
  *
- * P1: no rollout is made again: the stream holds those of every step since that state, as the commits since then left its
- *     position where it was; of two episodes of a slot the first counts, as it did. What they were worth is the ledger's
- *     word: no judge is asked again.
- * P2: the weights must come out bit by bit: their digest is the one that was committed, or the run does not go on. An
- *     engine of other arithmetic (more workers, another processor) adds in another order: its weights differ in rounding,
- *     so they take the place of the committed ones under their own digest, and that is logged as a warning.
- * P3: what was made is written and noted, so that the next restart begins there.
+ * P1: no rollout is made again: the stream still holds those of every step since that state, because the commits since then
+ *     did not move its position; where a slot has two episodes, the first counts, as it did before. Rewards and advantages
+ *     come from the ledger: no judge is asked again.
+ * P2: the weights must be the same bit for bit: their digest is the committed one, or the run does not go on. An engine of
+ *     other arithmetic (more workers, another processor) adds in another order, so its weights differ in rounding: they
+ *     replace the committed ones under their own digest, and that is logged as a warning.
+ * P3: the new state is written and recorded, so that the next restart begins there.
  */
 
 import { Attr, SpanName, withSpan } from "@hone/telemetry";
@@ -31,7 +31,7 @@ type ReplayContext = LearnContext &
 
 /**
  * @returns the version's state, the optimizer included.
- * @throws {BrokenStateError | LostRolloutsError} when the weights or the stream are not those that the commits recorded.
+ * @throws {BrokenStateError | LostRolloutsError} when the weights or the rollouts are not those that the commits recorded.
  */
 export async function replay(context: ReplayContext, from: Recovery, version: number): Promise<Recovery> {
   const { run, engine, folders, gatherer, inbox, ledger, reporter, progress, logger } = context;
@@ -69,7 +69,7 @@ export async function replay(context: ReplayContext, from: Recovery, version: nu
           ); // P2
         }
         logger.warn(
-          "the replayed steps made other weights, as they were computed in another way: the run goes on from these",
+          "the replayed steps made other weights because another arithmetic computed them; the run goes on from the new weights",
           {
             version,
             committedBy: run.arithmetic,
@@ -94,7 +94,7 @@ export async function replay(context: ReplayContext, from: Recovery, version: nu
         oldestVersion: version - 1,
         epoch: run.epoch,
       });
-      // They may fill the stream, so that no step would end that drops them.
+      // The episodes may fill the stream, and then no step could end and drop them.
       await dropUnneededEpisodes(context);
       logger.info("steps replayed", { from: from.version, to: version });
       return recovery;

@@ -1,7 +1,7 @@
 /**
  * The loop of a run: version 0, then step after step, each committed before the next begins.
  *
- * The loop keeps nothing that the database and the state folder do not hold: whoever owns the run next begins with
+ * The loop remembers nothing that is not in the database and the state folder: the next owner of the run begins with
  * `restore` and goes on as if nothing had happened.
  */
 
@@ -18,12 +18,15 @@ import { commitVersion } from "../step/commit.ts";
 import { trainStep } from "../step/train-step.ts";
 import { evaluate } from "./evaluation.ts";
 import { replay } from "./replay.ts";
+import type { RequestedControl } from "./requested-control.ts";
 import type { RunContext } from "./run-context.ts";
-import type { WishBoard } from "./run-wishes.ts";
 import { warmStart } from "./warm-start.ts";
 
-/** Runs until the last step is committed, evaluated and exported; without steps, until version 0 is evaluated. @throws the reason of the context's signal. */
-export async function runLoop(context: RunContext, wishes: WishBoard): Promise<void> {
+/**
+ * Runs until the last step is committed, evaluated and exported; without steps, until version 0 is evaluated.
+ * @throws the reason of the context's signal.
+ */
+export async function runLoop(context: RunContext, requested: RequestedControl): Promise<void> {
   const { run, progress, signal } = context;
   const { config } = run;
   await restore(context);
@@ -33,12 +36,12 @@ export async function runLoop(context: RunContext, wishes: WishBoard): Promise<v
     if (isEvaluationDue(config, version)) await evaluate(context, version);
     if (isCheckpointDue(config, version)) await exportCheckpoint(context, version);
     if (version >= config.trainer.steps) return;
-    await pauseIfAsked(context, wishes, version);
+    await pauseIfAsked(context, requested, version);
     await trainStep(context, version + 1);
   }
 }
 
-/** Brings engine and published state to the last commit; makes version 0 where there is none. */
+/** Brings the engine and the published state to the last commit; makes version 0 where there is none. */
 async function restore(context: RunContext): Promise<void> {
   const { run, reporter, ledger, progress, tasks } = context;
   if (progress.version === undefined) {
@@ -63,7 +66,7 @@ async function restore(context: RunContext): Promise<void> {
   if (hasReference(run.config)) await loadReference(context);
   const published = { version, digest: run.stateDigest, location: run.stateFolder, oldestVersion: version };
   if (needsOptimizer && recovery !== undefined && recovery.version !== version) {
-    // The replicas need nothing of what is made again here.
+    // The replicas load nothing that is computed again here.
     await reporter.publish(published);
     const { folder, digest } = await replay(context, recovery, version);
     await reporter.publish({ ...published, location: folder, digest });
@@ -73,7 +76,7 @@ async function restore(context: RunContext): Promise<void> {
     progress.trained = version;
     await reporter.publish(published);
   }
-  // The owner before may have died between the commit and its event; one that was sent is stored once.
+  // The previous owner may have died between the commit and its event; an event that is sent twice is stored once.
   const step = await reporter.untilAvailable(
     { text: "the database (last step)", owner: WaitOwner.database },
     () => ledger.step(run.runId, version),
@@ -81,7 +84,7 @@ async function restore(context: RunContext): Promise<void> {
   if (version > 0 && step !== undefined) sendStepEvent(context, version, step);
 }
 
-/** Version 0: the first weights, or what the warm start makes of them or of an earlier owner's state within it. */
+/** Makes version 0: the first weights, or what the warm start trains from them or from an earlier owner's saved state. */
 async function makeFirstVersion(context: RunContext): Promise<void> {
   const { run, engine, reporter, progress } = context;
   const { warmStart: supervised } = run.config;
@@ -91,7 +94,7 @@ async function makeFirstVersion(context: RunContext): Promise<void> {
     await loadState(context, recovery, { hasOptimizer: true });
   }
   await removeOldStates(context, { recovery: recovery?.folder, epoch: run.epoch });
-  // At once: the rollouts of a scripted policy need no engine, and an engine makes its calls in their order.
+  // Both at once: the rollouts of a scripted policy need no engine, and an engine handles its calls in order.
   const [, trained] = await Promise.all([
     recovery === undefined ? engine.initialise() : undefined,
     supervised === undefined ? [] : warmStart(context, supervised),
@@ -100,7 +103,7 @@ async function makeFirstVersion(context: RunContext): Promise<void> {
   await commitVersion(context, { version: 0, trained, metrics: {} });
 }
 
-/** Keeps version 0 for all tenures, before it is committed: who goes on from a commit finds it there. */
+/** Stores version 0 as the reference before it is committed, so that every later owner finds it. */
 async function keepReference({
   run,
   engine,
@@ -114,7 +117,7 @@ async function keepReference({
   await engine.loadReference(folders.absolute(reference));
 }
 
-/** Its weights must be those that version 0 was committed with. */
+/** Loads the reference, whose weights must be those that version 0 was committed with. */
 async function loadReference({
   run,
   engine,
@@ -137,12 +140,12 @@ async function loadReference({
 
 async function pauseIfAsked(
   context: Pick<RunContext, "reporter" | "signal">,
-  wishes: WishBoard,
+  requested: RequestedControl,
   version: number,
 ): Promise<void> {
-  if (!wishes.isPauseRequested) return;
+  if (!requested.isPauseRequested) return;
   context.reporter.phase(RunPhase.paused, version);
   context.reporter.waiting({ text: "someone to resume it", owner: WaitOwner.you });
-  await wishes.untilResumed(context.signal);
+  await requested.untilResumed(context.signal);
   context.reporter.waitingNoMore();
 }

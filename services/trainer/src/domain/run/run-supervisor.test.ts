@@ -25,11 +25,11 @@ function supervise(world: MemoryWorld, stateRoot: string) {
     },
     activate: async () => true,
     remove: async () => undefined,
-    outlive: async () => undefined,
+    recordSurvival: async () => undefined,
     release: async () => {
       leaseOwner = undefined;
     },
-    wish: async () => world.run,
+    requestControl: async () => world.run,
     resume: async () => undefined,
     overAmong: async () => [],
     load: async () => world.run,
@@ -77,10 +77,7 @@ describe("RunSupervisor", { timeout: 60_000 }, () => {
     world.point = (name) => {
       if (name === "train" && losses < 2) {
         losses++;
-        throw new RetryableError(
-          "ENGINE_LOST",
-          "the engine's thread has ended with code 1",
-        );
+        throw new RetryableError("ENGINE_LOST", "the engine's thread has ended with code 1");
       }
     };
     const supervisor = supervise(world, root.path);
@@ -96,8 +93,7 @@ describe("RunSupervisor", { timeout: 60_000 }, () => {
     await using root = await temporaryFolder();
     const world = new MemoryWorld(testRun());
     world.point = (name) => {
-      if (name === "train")
-        throw new TerminalError("NON_FINITE", "the loss is not finite: NaN");
+      if (name === "train") throw new TerminalError("NON_FINITE", "the loss is not finite: NaN");
     };
     const supervisor = supervise(world, root.path);
     supervisor.start();
@@ -111,7 +107,7 @@ describe("RunSupervisor", { timeout: 60_000 }, () => {
     assert.equal(world.status?.phase, "failed");
   });
 
-  test("ends a run as failed with which trainer after trainer died, without touching it again", async () => {
+  test("ends a run as failed once several trainers in a row died with it, without training it again", async () => {
     await using root = await temporaryFolder();
     const world = new MemoryWorld(testRun({ tenures: MAX_TENURES + 1 }));
     const supervisor = supervise(world, root.path);
@@ -124,16 +120,13 @@ describe("RunSupervisor", { timeout: 60_000 }, () => {
     assert.match(ended?.reason ?? "", /10 trainers in a row died with it/);
   });
 
-  test("never gives a run up for a failure that passes by itself", async () => {
+  test("never gives a run up for a failure that may pass", async () => {
     await using root = await temporaryFolder();
     const world = new MemoryWorld(testRun());
     let failures = 0;
     world.point = (name) => {
       if (name === "train" && failures++ < 6) {
-        throw new RetryableError(
-          "ENGINE_LOST",
-          "the engine's thread has ended with code 1",
-        );
+        throw new RetryableError("ENGINE_LOST", "the engine's thread has ended with code 1");
       }
     };
     const supervisor = supervise(world, root.path);
@@ -149,10 +142,7 @@ describe("RunSupervisor", { timeout: 60_000 }, () => {
     let away = 0;
     world.point = (name) => {
       if (name === "before commit" && away++ % 3 !== 2) {
-        throw new RetryableError(
-          "DATABASE_UNAVAILABLE",
-          "the database is away",
-        );
+        throw new RetryableError("DATABASE_UNAVAILABLE", "the database is away");
       }
     };
     const supervisor = supervise(world, root.path);

@@ -1,12 +1,12 @@
 /**
- * Which runs this process owns: takes what is free, prolongs its leases, starts again what failed.
+ * Manages the runs that this process owns: claims free runs, renews their leases and starts failed ones again.
  *
- * S1: one tenure per run in this process; its epoch is new each time, so a failed tenure can never write again.
- * S2: leases are renewed by a timer of their own, never by the loop, so a long step costs no lease.
- * S3: a failure of the run is tried again from the last commit, with growing pauses; one that repeats without any
- *     progress ends the run as failed. A failure that passes by itself (bus or database away) never does.
- * S4: a run with which process after process died, without any progress, ends as failed.
- * S5: a row that holds no run ends as failed, by itself; the others are none of its business.
+ * S1: a run has one tenure at a time in this process; its epoch is new each time, so a failed tenure can never write again.
+ * S2: leases are renewed by a timer of their own, never by the loop, so no lease expires during a long step.
+ * S3: after a failure the run starts again from the last commit, with growing pauses; a failure that repeats without any
+ *     progress ends the run as failed. A failure that may pass (bus or database cannot be reached) never does.
+ * S4: a run with which several processes in a row died, without any progress, ends as failed.
+ * S5: a row that cannot be read as a run ends as failed and does not affect other runs.
  */
 
 import { delay, describeError, RetryableError } from "@hone/core";
@@ -14,15 +14,15 @@ import { counterOf, Instrument, type Logger } from "@hone/telemetry";
 import type { Admission } from "../admission/admission.ts";
 import { OwnershipLostError, RunCancelledError, TrainerStoppingError } from "../errors.ts";
 import type { RunLedger } from "../step/ledger.ts";
+import { RequestedControl } from "./requested-control.ts";
 import { type RunRecord, RunStage } from "./run-record.ts";
 import type { BrokenRun, RunRegistry } from "./run-registry.ts";
 import { failBrokenRun, failRun, holdTenure, type TenureControl, type TenureDeps } from "./run-tenure.ts";
-import { WishBoard } from "./run-wishes.ts";
 
 export interface SupervisorOptions {
-  /** Names this process over restarts: its own runs are free to it at once. */
+  /** Name of this process, the same after a restart: it may claim its own runs at once. */
   readonly owner: string;
-  /** A run of a dead process is free after this. */
+  /** Time after which others may claim a run of a dead process. */
   readonly leaseMs: number;
   /** Pause after a first failure; it doubles each time. @default 250 */
   readonly minPauseMs?: number;
@@ -36,11 +36,11 @@ export interface SupervisorDeps {
   readonly logger: Logger;
 }
 
-/** A lease is renewed this often within its time. */
+/** How many times a lease is renewed within its duration. */
 const RENEWALS_PER_LEASE = 3;
-/** Failures without a commit in between after which the run has failed (S3). */
+/** After this many failures without a commit in between the run has failed (S3). */
 const MAX_FAILURES = 5;
-/** Tenures without progress that no process outlived after which the run has failed (S4): no series of accidents. */
+/** After this many tenures without progress whose processes died the run has failed (S4): more than chance explains. */
 export const MAX_TENURES = 10;
 const DEFAULT_MIN_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 15_000;
@@ -88,16 +88,16 @@ export class RunSupervisor {
     this.#woken.resolve();
   }
 
-  /** Takes up a run that had failed: its failures are forgotten. */
+  /** Claims a run that had failed: its failures are forgotten. */
   takeUp(runId: string): void {
     this.#failures.delete(runId);
     this.wake();
   }
 
-  /** Applies a wish at once to a run that is held here; elsewhere the owner learns of it with its next renewal. */
-  applyWish(run: RunRecord): void {
+  /** Applies a request to a run that is held here at once; another owner sees it when it next renews its lease. */
+  applyControl(run: RunRecord): void {
     const held = this.#held.get(run.runId);
-    if (held !== undefined) this.#heed(run.runId, held.control, run);
+    if (held !== undefined) this.#applyRequests(run.runId, held.control, run);
   }
 
   /** Ends every tenure and gives the leases back. Idempotent. */
@@ -120,7 +120,7 @@ export class RunSupervisor {
         for (const run of claimed) this.#hold(run);
         for (const run of broken) this.#endBroken(run);
       } catch (error) {
-        this.#deps.logger.warn("cannot look for runs", { error: describeError(error) });
+        this.#deps.logger.warn("could not look for free runs", { error: describeError(error) });
       }
       await Promise.race([this.#woken.promise, this.#pause(this.#nextLook())]);
     }
@@ -134,7 +134,7 @@ export class RunSupervisor {
     return [...this.#held.keys(), ...this.#broken.keys(), ...resting];
   }
 
-  /** S5. One that cannot be told of now is claimed again later. */
+  /** Ends a broken row (S5). Where that cannot be published now, the row is claimed again later. */
   #endBroken(run: BrokenRun): void {
     const log = this.#deps.logger.child({ runId: run.runId, epoch: run.epoch });
     log.error("the row of a run is broken: the run is given up", { reason: run.reason });
@@ -145,7 +145,7 @@ export class RunSupervisor {
     );
   }
 
-  /** Until the next lease of another process may be over, or a rest here is. */
+  /** The time until another process's lease may be over, or until a pause after a failure is. */
   #nextLook(): number {
     const rests = [...this.#failures.values()]
       .map(({ notBefore }) => notBefore - performance.now())
@@ -157,13 +157,13 @@ export class RunSupervisor {
     try {
       await delay(ms, { signal: this.#stopping.signal });
     } catch {
-      return; // stopping: the loop looks at the signal next
+      return; // The supervisor stops: the loop checks the signal next.
     }
   }
 
   #hold(run: RunRecord): void {
     const control: TenureControl = {
-      wishes: new WishBoard(run),
+      requested: new RequestedControl(run),
       ending: new AbortController(),
       stopping: this.#stopping.signal,
     };
@@ -179,8 +179,8 @@ export class RunSupervisor {
     const log = logger.child({ runId: run.runId, epoch: run.epoch });
     const renewal = this.#keepLease(run, control);
     try {
-      log.info("owns the run", { stage: run.stage, version: run.version });
-      this.#heed(run.runId, control, run);
+      log.info("took over the run", { stage: run.stage, version: run.version });
+      this.#applyRequests(run.runId, control, run);
       if (run.tenures > MAX_TENURES) {
         const reason = `run ${run.runId} is given up: ${run.tenures - 1} trainers in a row died with it before the next version was committed`;
         log.error("the run is given up", { reason });
@@ -199,7 +199,7 @@ export class RunSupervisor {
     }
   }
 
-  /** @returns false when the run was refused. A cancelled one passes, to be ended like any other. */
+  /** @returns false when the run was refused. A cancelled run is admitted, so that it is ended like any other. */
   async #isAdmitted(run: RunRecord, control: TenureControl): Promise<boolean> {
     const signal = AbortSignal.any([control.ending.signal, control.stopping]);
     try {
@@ -225,14 +225,14 @@ export class RunSupervisor {
     this.#failures.set(run.runId, { count, version: run.version, notBefore });
     log.error("the run failed and is tried again", { count, error });
     if (run.tenures <= MAX_TENURES) {
-      await this.#quietly(log, () => this.#deps.registry.outlive(run.runId, run.epoch));
+      await this.#quietly(log, () => this.#deps.registry.recordSurvival(run.runId, run.epoch));
     }
     if (isPassing || count < MAX_FAILURES) return;
     await this.#quietly(log, () => failRun(run, this.#deps.tenure, describeError(error)));
     this.#failures.delete(run.runId);
   }
 
-  /** S2 */
+  /** Renews the lease on its own timer (S2). */
   #keepLease(run: RunRecord, control: TenureControl): { stop: () => void } {
     const { leaseMs } = this.#options;
     let isRunning = false;
@@ -240,14 +240,14 @@ export class RunSupervisor {
       if (isRunning) return;
       isRunning = true;
       try {
-        const wishes = await this.#deps.ledger.renew(run.runId, run.epoch, leaseMs);
-        renewals.of({ result: wishes === undefined ? "lost" : "ok" }).add();
-        if (wishes === undefined) control.ending.abort(new OwnershipLostError(run.runId, run.epoch));
-        else this.#heed(run.runId, control, wishes);
+        const requested = await this.#deps.ledger.renew(run.runId, run.epoch, leaseMs);
+        renewals.of({ result: requested === undefined ? "lost" : "ok" }).add();
+        if (requested === undefined) control.ending.abort(new OwnershipLostError(run.runId, run.epoch));
+        else this.#applyRequests(run.runId, control, requested);
       } catch (error) {
         renewals.of({ result: "failed" }).add();
-        // Nobody else can take the run while the database is away; afterwards the epoch decides.
-        this.#deps.logger.warn("cannot renew a lease", { runId: run.runId, error: describeError(error) });
+        // Nobody else can claim the run while the database is away; afterwards the epoch decides.
+        this.#deps.logger.warn("could not renew a lease", { runId: run.runId, error: describeError(error) });
       } finally {
         isRunning = false;
       }
@@ -255,13 +255,13 @@ export class RunSupervisor {
     return { stop: () => clearInterval(timer) };
   }
 
-  #heed(
+  #applyRequests(
     runId: string,
     control: TenureControl,
-    wishes: { isCancelRequested: boolean; isPauseRequested: boolean },
+    requested: { isCancelRequested: boolean; isPauseRequested: boolean },
   ): void {
-    control.wishes.set(wishes);
-    if (wishes.isCancelRequested) control.ending.abort(new RunCancelledError(runId));
+    control.requested.set(requested);
+    if (requested.isCancelRequested) control.ending.abort(new RunCancelledError(runId));
   }
 
   async #quietly(log: Logger, work: () => Promise<unknown>): Promise<void> {

@@ -1,9 +1,9 @@
 /**
- * One tenure: the time in which this process owns a run, from taking it over to its end or to handing it on.
+ * One tenure: the time in which this process owns a run, from the claim to the run's end or to the next owner.
  *
  * T1: everything that is opened here (engine, reader, spans, timers) is closed here, whatever happens.
- * T2: the signal ends the tenure: cancelled (the run ends), owned by another, or this process stops (it goes on elsewhere).
- * T3: the end of a run is told to the world before the row says so, so that a crash in between tells it again.
+ * T2: the signal ends the tenure: the run is cancelled, another process owns it, or this process stops and another goes on.
+ * T3: the end of a run is published before its row records it, so that after a crash in between it is published again.
  */
 
 import { describeError, messageIdOf, retry } from "@hone/core";
@@ -28,13 +28,13 @@ import { RunFolders } from "../state/run-folders.ts";
 import type { GroupJudges } from "../step/group-judges.ts";
 import type { RunEnding, RunLedger } from "../step/ledger.ts";
 import type { TrainingEngine } from "../step/training-engine.ts";
+import type { RequestedControl } from "./requested-control.ts";
 import type { RunContext } from "./run-context.ts";
 import { runLoop } from "./run-loop.ts";
 import type { RunProgress, RunRecord } from "./run-record.ts";
 import type { BrokenRun } from "./run-registry.ts";
-import type { WishBoard } from "./run-wishes.ts";
 
-/** What every tenure of this process shares. */
+/** What all tenures of this process share. */
 export interface TenureDeps {
   readonly stateRoot: string;
   readonly ledger: RunLedger;
@@ -49,23 +49,23 @@ export interface TenureDeps {
   readonly logger: Logger;
   /** Time between two saved states of a warm start. @default 60_000 */
   readonly warmStateMs?: number;
-  /** How long a full stream of episodes is waited for before steps are replayed to make room. @default 20_000 */
+  /** How long to wait for room in a full stream of episodes before steps are replayed to make room. @default 20_000 */
   readonly fullMs?: number;
 }
 
-/** What a kill may cost of a long warm start; a state of gigabytes takes seconds to write. */
+/** A killed process loses at most this much of a long warm start; a state of gigabytes takes seconds to write. */
 const WARM_STATE_MS = 60_000;
 
-/** Handle of the owner on one tenure. */
+/** The handle by which the supervisor controls one tenure. */
 export interface TenureControl {
-  readonly wishes: WishBoard;
+  readonly requested: RequestedControl;
   /** Ends the tenure with its reason (T2). */
   readonly ending: AbortController;
-  /** This process stops: what cannot be told is left to the next owner. */
+  /** Aborts when this process stops: what cannot be published by then is left to the next owner. */
   readonly stopping: AbortSignal;
 }
 
-/** Works on a run until it ends or the signal aborts. @returns how it ended. @throws the failure, or the reason. */
+/** Works on a run until it ends or the signal aborts. @returns how it ended. @throws the failure, or the signal's reason. */
 export async function holdTenure(
   run: RunRecord,
   deps: TenureDeps,
@@ -88,7 +88,7 @@ export async function holdTenure(
   } catch (error) {
     if (signal.reason instanceof RunCancelledError) {
       await deps.jobs.purge(run.runId);
-      const reason = "its cancellation was asked for";
+      const reason = "it was cancelled";
       return await endRun(deps, reporter, folders, RunPhase.cancelled, reason);
     }
     signal.throwIfAborted();
@@ -105,7 +105,7 @@ export async function failRun(run: RunRecord, deps: TenureDeps, reason: string):
   return endRun(deps, { status: statusOf(run, folders) }, folders, RunPhase.failed, reason);
 }
 
-/** Ends a run whose row is broken: with its reason, and without what the row would say of it. */
+/** Ends a run whose row is broken, with the reason, and without reading anything else from the row. */
 export async function failBrokenRun(
   { runId, epoch, version, reason }: BrokenRun,
   deps: TenureDeps,
@@ -124,7 +124,7 @@ export async function failBrokenRun(
     resumption: 0,
     oldestVersion: version,
   };
-  await tellEnd(status, deps, RunPhase.failed, reason, "");
+  await publishEnd(status, deps, RunPhase.failed, reason, "");
 }
 
 interface Tools {
@@ -151,7 +151,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       progress.version !== undefined &&
       (split === "warm" || (split === "train" ? step <= (progress.trained ?? 0) : step < progress.version)),
     run.nextSequence,
-    // What was trained before the run was resumed is replayed; everything else is made anew.
+    // Rollouts that were trained before the run was resumed are replayed; everything else is made anew.
     ({ slot, resumption }) =>
       resumption === run.resumptions ||
       (slot.split === "train" && slot.step <= (run.version ?? 0) && resumption < run.resumptions),
@@ -195,7 +195,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       warmStateMs: deps.warmStateMs ?? WARM_STATE_MS,
       signal,
     };
-    await runLoop(context, control.wishes);
+    await runLoop(context, control.requested);
   } catch (error) {
     if (!signal.aborted && !(error instanceof UniformFailureError))
       reporter.waiting({
@@ -220,12 +220,12 @@ async function endRun(
   reason: string,
 ): Promise<RunEnding> {
   const checkpoint = await lastCheckpoint({ folders });
-  await tellEnd({ ...status, phase, ...NO_WAIT }, deps, phase, reason, checkpoint);
+  await publishEnd({ ...status, phase, ...NO_WAIT }, deps, phase, reason, checkpoint);
   return phase;
 }
 
-/** T3 */
-async function tellEnd(
+/** Publishes the end of a run (T3). */
+async function publishEnd(
   final: RunStatus,
   deps: TenureDeps,
   phase: RunEnding,

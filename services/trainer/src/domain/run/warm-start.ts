@@ -1,15 +1,15 @@
 /**
- * The supervised phase before the first step: rollouts of a scripted policy or conversations of a dataset are imitated.
+ * The supervised phase before the first step, in which rollouts of a scripted policy or conversations of a dataset are imitated.
  *
- * W1: rollouts come by the same road as all others (jobs, episodes, scores), so a restart makes none again.
- * W2: only rollouts whose outcome says something about the agent are imitated; what was sampled is what is learnt.
+ * W1: rollouts come in the same way as all others (jobs, episodes, scores), so a restart makes none again.
+ * W2: only rollouts whose outcome says something about the agent are imitated; the tokens that were sampled are learnt.
  */
 
 import type { RunConfig } from "@hone/config";
 import { isScorable, Split } from "@hone/core";
 import { rolloutTokenCount, weightedSum } from "@hone/rl";
 import { Attr, SpanName, withSpan } from "@hone/telemetry";
-import { tellTroubles } from "../report/troubles.ts";
+import { reportTroubles } from "../report/troubles.ts";
 import type { Job } from "../rollouts/jobs.ts";
 import { batchSlots } from "../rollouts/rollout-gatherer.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
@@ -24,7 +24,7 @@ type WarmStartContext = Parameters<typeof imitate>[0] & Pick<RunContext, "gather
 type WarmStartConfig = NonNullable<RunConfig["warmStart"]>;
 
 /**
- * Trains the engine's weights, from where an earlier owner's last saved state left it.
+ * Trains the engine's weights, starting from the last state that an earlier owner saved.
  * @returns the rollouts that were trained, for the ledger of version 0.
  */
 export async function warmStart(
@@ -53,7 +53,7 @@ export async function warmStart(
   );
 }
 
-/** W1 */
+/** Gathers the rollouts of the scripted policy (W1). */
 async function gatherDemonstrations(
   context: Pick<WarmStartContext, "run" | "engine" | "tasks" | "gatherer" | "reporter" | "logger">,
   { policy, tasks: count }: WarmStartConfig,
@@ -82,6 +82,6 @@ async function gatherDemonstrations(
     }),
   );
   const demonstrations = leaveOutUntrainable(context, scored);
-  tellTroubles(context, "the warm start", demonstrations);
+  reportTroubles(context, "the warm start", demonstrations);
   return demonstrations;
 }

@@ -6,7 +6,7 @@ import { dropOnce } from "./work-janitor.ts";
 const logger = createLogger({ service: "test", level: "error", sink: process.stderr });
 
 describe("dropOnce()", () => {
-  test("drops jobs and episodes of runs that are over, but for what a failed one would replay, and of no other", async () => {
+  test("drops jobs and episodes only of runs that are over, and keeps those that a failed run would replay", async () => {
     const dropped: [string, number][] = [];
     const purged: string[] = [];
     await dropOnce({
@@ -33,7 +33,7 @@ describe("dropOnce()", () => {
     ]);
   });
 
-  test("asks the database nothing where the streams are empty", async () => {
+  test("does not query the database where the streams are empty", async () => {
     await dropOnce({
       registry: { overAmong: async () => assert.fail("nothing to ask") },
       jobs: { runs: async () => [], purge: async () => assert.fail("nothing to drop") },

@@ -1,9 +1,9 @@
 /**
- * Drops what runs that are over have left on the bus: their jobs, and their episodes as soon as their other readers
- * (judge, tracer) are through with them. A failed run keeps, for a while, the episodes that it would replay when it is resumed.
+ * Drops what ended runs have left on the bus: their jobs, and their episodes as soon as the other readers (judge, tracer)
+ * have read them. A failed run keeps, for a while, the episodes that it would replay when it is resumed.
  *
- * It asks the streams and the database, and remembers nothing: a trainer that dies, a reader that comes back an hour
- * later, or a bus that was killed and has jobs again that were done, leaves nothing behind. Several at once do no harm.
+ * It asks the streams and the database each time and remembers nothing, so work is dropped even after a trainer died, a
+ * reader came back an hour later, or a restarted bus has jobs again that were done. Several janitors at once do no harm.
  */
 
 import { describeError, pause } from "@hone/core";
@@ -19,7 +19,7 @@ export interface WorkJanitorDeps {
   readonly logger: Logger;
 }
 
-/** Two small requests where the streams are empty; what nobody needs only takes room on the disk. */
+/** Cheap, since empty streams cost two small requests; and not urgent, since unneeded work only takes disk space. */
 const LOOK_EVERY_MS = 2_000;
 
 /** Looks again and again until the signal aborts. Failures are logged, and the next look tries again. */
@@ -28,7 +28,7 @@ export async function dropWorkOfEndedRuns(deps: WorkJanitorDeps, signal: AbortSi
     try {
       await dropOnce(deps);
     } catch (error) {
-      deps.logger.warn("what ended runs have left is not dropped", { error: describeError(error) });
+      deps.logger.warn("could not drop what ended runs have left", { error: describeError(error) });
     }
     await pause(LOOK_EVERY_MS, signal);
   }

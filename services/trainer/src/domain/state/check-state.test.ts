@@ -25,7 +25,7 @@ async function writtenState() {
 }
 
 describe("checkState()", () => {
-  test("takes what was committed", async () => {
+  test("accepts the files that were committed", async () => {
     const { folder, state, check } = await writtenState();
     await using _ = folder;
     assert.deepEqual(Object.keys(state.files), Object.keys(FILES).sort());
@@ -33,7 +33,7 @@ describe("checkState()", () => {
   });
 
   for (const [name, text] of Object.entries(FILES)) {
-    test(`refuses another ${name} by its name and both digests, and one that is gone`, async () => {
+    test(`refuses a changed ${name} with its name and both digests, and a missing one`, async () => {
       const { folder, state, check } = await writtenState();
       await using _ = folder;
       const file = path.join(folder.path, name);
@@ -55,7 +55,7 @@ describe("checkState()", () => {
     });
   }
 
-  test("refuses a file that was put there later, but for those that an operating system leaves", async () => {
+  test("refuses a file that was added later, except those that operating systems leave behind", async () => {
     const { folder, check } = await writtenState();
     await using _ = folder;
     await writeFile(path.join(folder.path, ".DS_Store"), "");
@@ -67,7 +67,7 @@ describe("checkState()", () => {
     );
   });
 
-  test("of a state whose files were not recorded it compares the weights, and looks for the optimizer", async () => {
+  test("compares the weights and looks for the optimizer where a state's files were not recorded", async () => {
     const { folder, state } = await writtenState();
     await using _ = folder;
     const check = (digest: string) => checkState(folder.path, { digest, files: {} }, { hasOptimizer: true });
@@ -81,7 +81,7 @@ describe("checkState()", () => {
   });
 });
 
-test("checkWeights() compares a reference with the version that it was made of", async () => {
+test("checkWeights() compares a reference with the version that it was made from", async () => {
   const { folder, state } = await writtenState();
   await using _ = folder;
   await checkWeights(folder.path, state.digest);

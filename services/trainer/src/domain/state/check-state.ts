@@ -1,34 +1,34 @@
-/** Whether the state that a run goes on from is the one that was committed, file by file. */
+/** Checks, file by file, that the state from which a run goes on is the one that was committed. */
 
 import { stat } from "node:fs/promises";
 import path from "node:path";
 import { TerminalError } from "@hone/core";
 import { digestOfFile, namesOfFiles, type StateFiles, WEIGHTS_FILES } from "./state-files.ts";
 
-/** A file of the embedded engine, or a folder of shards, which has this file once it is whole. */
+/** The embedded engine writes one file; fsdp2 writes a folder of shards, which has this file once it is complete. */
 const OPTIMIZER_FILES = ["optimizer.safetensors", "optimizer/.metadata"];
 const REMEDY =
   "Put this state folder back from a copy and the run can go on; without one, start a run from the newest checkpoint (hone export)";
 
-/** The files of a committed version are not those that were committed: training on would make another run of it. */
+/** The files of a committed version were changed afterwards: training on from them would make another run of it. */
 export class BrokenStateError extends TerminalError {
   constructor(problem: string) {
     super("BROKEN_STATE", `${problem}. ${REMEDY}.`);
   }
 }
 
-/** What was committed of a state. */
+/** A state as its commit recorded it. */
 export interface CommittedState {
   /** SHA-256 of its weights, hexadecimal. */
   readonly digest: string;
-  /** Every file of it. Empty in rows of before files were recorded: then weights are compared, and no more. */
+  /** Every file of the state. Empty in rows that are older than the record of files: then only the weights are compared. */
   readonly files: StateFiles;
 }
 
 /**
  * Compares every file with the digest that the commit recorded.
- * @param hasOptimizer of a state whose files were not recorded: whether the optimizer must be there.
- * @throws {BrokenStateError} naming the file that was changed, is gone, or does not belong to the state.
+ * @param hasOptimizer whether the optimizer must be there, for a state whose files were not recorded.
+ * @throws {BrokenStateError} naming the file that was changed, is missing, or does not belong to the state.
  */
 export async function checkState(
   folder: string,
@@ -52,13 +52,13 @@ export async function checkState(
   );
 }
 
-/** Compares the weights of a folder, which are in one file. @throws {BrokenStateError} when they are others. */
+/** Compares the weights of a folder, which are in one file. @throws {BrokenStateError} when they differ. */
 export async function checkWeights(folder: string, digest: string): Promise<void> {
   const weights = await firstOf(WEIGHTS_FILES.map((name) => path.join(folder, name)));
   if (weights !== undefined) await checkFile(weights, digest);
 }
 
-/** A state of before files were recorded. Without its optimizer, one would begin anew in silence. */
+/** Checks a state whose files were not recorded. A missing optimizer would otherwise start afresh without a word. */
 async function checkUnrecorded(folder: string, digest: string, hasOptimizer: boolean): Promise<void> {
   const weights = await firstOf(WEIGHTS_FILES.map((name) => path.join(folder, name)));
   if (weights === undefined) return;

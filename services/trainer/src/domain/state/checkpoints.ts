@@ -5,8 +5,8 @@ import { diskWait } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
 
 /**
- * Whether a version is exported: every n-th, and the last. Version 0 only where no step follows, and never where it is
- * what the run began with.
+ * Whether a version is exported: every n-th is, and the last. Version 0 is exported only where no step follows it, and
+ * nothing is exported where the run does not train.
  */
 export function isCheckpointDue(config: RunConfig, version: number): boolean {
   if (!isTraining(config)) return false;
@@ -14,7 +14,7 @@ export function isCheckpointDue(config: RunConfig, version: number): boolean {
   return version === steps || (version > 0 && checkpoint.every > 0 && version % checkpoint.every === 0);
 }
 
-/** Exports the present version unless its folder is there, and removes those beyond the run's `keep`. */
+/** Exports the current version unless its folder exists, and removes the oldest checkpoints beyond the run's `keep`. */
 export async function exportCheckpoint(
   {
     run,

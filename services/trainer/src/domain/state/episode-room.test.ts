@@ -8,7 +8,7 @@ import type { EpisodeRoom } from "../rollouts/scored-rollout.ts";
 import { episodeBytes, isRoomShort } from "./episode-room.ts";
 
 const STEPS = 6;
-/** Four rollouts, each of a byte, finished and scored. */
+/** Four rollouts of one byte each, stored twice: once finished and once scored. */
 const STEP_BYTES = 8;
 const CONFIG = testConfig({
   rollout: { tasksPerStep: 2, groupSize: 2 },
@@ -27,7 +27,7 @@ describe("isRoomShort()", () => {
     assert.equal(episodeBytes([{ bytes: 100 }, { bytes: 50 }]), 300);
   });
 
-  test("leaves room for twice of what is to come, for each run that is there", () => {
+  test("leaves room for twice the bytes to come, for each run that has episodes there", () => {
     assert.equal(isRoomShort(room, 300), false);
     assert.equal(isRoomShort(room, 301), true);
     assert.equal(isRoomShort({ ...room, runs: ["a-1", "b-2"] }, 150), false);
@@ -35,7 +35,7 @@ describe("isRoomShort()", () => {
     assert.equal(isRoomShort({ ...room, runs: [] }, 300), false);
   });
 
-  test("is never short where nobody gave the stream a size", () => {
+  test("is never short where the stream has no limit", () => {
     assert.equal(isRoomShort({ ...room, maxBytes: undefined }, 1e12), false);
   });
 });
@@ -54,10 +54,10 @@ describe("a run whose episodes fill their stream", () => {
     return { ending, whole, outcome: await outcomeOf(world, root.path) };
   }
 
-  test("is written whole as often as the room asks for, and ends with the same weights", async () => {
+  test("is written with the optimizer as often as the room demands, and ends with the same weights", async () => {
     const wide = await play();
     assert.deepEqual([wide.ending, wide.whole], ["completed", [0]]);
-    // Room is left for two steps more: after every third, every second, every one.
+    // Room is left for two more steps: whole states come after every third, every second and every step.
     for (const [steps, whole] of [
       [5, [0, 4]],
       [4, [0, 3]],
@@ -71,7 +71,7 @@ describe("a run whose episodes fill their stream", () => {
     }
   });
 
-  test("makes room by a replay where its episodes grew all at once", async () => {
+  test("makes room by a replay where its episodes suddenly grew", async () => {
     const wide = await play();
     await using root = await newRoot("grown");
     const world = new MemoryWorld(testRun({ config: CONFIG }));

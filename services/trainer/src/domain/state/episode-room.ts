@@ -1,16 +1,16 @@
 /**
- * Room in the stream of episodes for what a run does next.
+ * Sees to it that the stream of episodes has room for what a run does next.
  *
- * Of the steps since the last state with the optimizer a run keeps its episodes, so that a restart can train them again. A
- * stream that fills with them would stop the run for good: the next step is not done without room, and room comes with the
- * next whole state only, which follows a step.
+ * A run keeps the episodes of all steps since its last whole state (one with the optimizer), so that a restart can train
+ * them again. A stream that fills with them would stop the run for good: the next step needs room, and room comes only
+ * with the next whole state, which follows a step.
  *
- * M1: a step is committed with a whole state, due or not, where what comes before the next commit may not fit. That is decided
- *     before each commit, from the stream as it is then: a process that dies in between leaves the next one to decide anew.
+ * M1: a step is committed with a whole state, due or not, where the episodes before the next commit may not fit. That is decided
+ *     before each commit, from the stream as it is then: if the process dies in between, the next one decides anew.
  * M2: the decision says what is written, never what is trained: weights and their digest are the same with either.
- * M3: where it was wrong, as the episodes grew all at once, the run is taken up once more (see rollout-gatherer.ts): its steps are
- *     replayed into a whole state, and their episodes dropped.
- * M4: a step that alone is larger than the stream waits for people, who are told so.
+ * M3: where the decision was wrong because the episodes suddenly grew, the run starts again (see rollout-gatherer.ts): its
+ *     steps are replayed into a whole state, and their episodes dropped.
+ * M4: a step that alone is larger than the stream waits for people, and the published state says so.
  */
 
 import type { Logger } from "@hone/telemetry";
@@ -27,19 +27,19 @@ interface RoomContext {
   readonly logger: Logger;
 }
 
-/** An episode lies there finished and scored. */
+/** An episode is stored twice, once finished and once scored. */
 const COPIES = 2;
-/** Steps differ in length, and readers take their time. */
+/** Factor for steps of different lengths and for readers that lag behind. */
 const SLACK = 2;
 
-/** Room that rollouts take in the stream. */
+/** The bytes that rollouts take in the stream. */
 export function episodeBytes(scored: readonly Pick<ScoredRollout, "bytes">[]): number {
   return COPIES * scored.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /**
- * Whether what comes before the next commit may find no room (M1).
- * @param bytesToCome what the run itself will store until then; each other run is taken for as large.
+ * Whether the stream may have too little room for the episodes before the next commit (M1).
+ * @param bytesToCome what the run itself will store until then; every other run is assumed to store as much.
  */
 export function isRoomShort({ bytes, maxBytes, runs }: EpisodeRoom, bytesToCome: number): boolean {
   if (maxBytes === undefined) return false;
@@ -48,7 +48,7 @@ export function isRoomShort({ bytes, maxBytes, runs }: EpisodeRoom, bytesToCome:
 
 /**
  * Whether a version is to be written with the optimizer though that is not due.
- * @param bytesToCome room that what comes before the next commit will take.
+ * @param bytesToCome what the run will store before the next commit.
  */
 export async function isWholeStateWanted(
   { run, rollouts, reporter, logger }: RoomContext & { readonly reporter: RunReporter },
@@ -71,8 +71,8 @@ export async function isWholeStateWanted(
 }
 
 /**
- * Drops the episodes that no restart of the run needs any more; where that fails, whoever does it next tries again.
- * What is read has the last word: in a stream that began again, what is needed has lower positions than the last commit knew.
+ * Drops the episodes that no restart of the run needs any more; where that fails, the next call tries again. The position
+ * that was read counts: in a stream that was created anew, needed episodes have lower positions than the last commit knew.
  */
 export async function dropUnneededEpisodes({
   run,

@@ -6,15 +6,15 @@ import { type CommittedState, checkState } from "./check-state.ts";
 
 type StateContext = Pick<RunContext, "engine" | "folders" | "reporter">;
 
-/** A state, as the database names it. */
+/** A state and its folder, as the database names it. */
 export interface PlacedState extends CommittedState {
   /** Relative to the state folder. */
   readonly folder: string;
 }
 
 /**
- * Compares a state with what was committed and gives it to the engine, waiting for a folder that can be read.
- * @throws {BrokenStateError} when it is another one.
+ * Compares a state with what was committed and gives it to the engine, waiting until the folder can be read.
+ * @throws {BrokenStateError} when the files differ from those that were committed.
  */
 export async function loadState(
   { engine, folders, reporter }: StateContext,

@@ -15,7 +15,7 @@ async function states(folders: RunFolders): Promise<string[]> {
 }
 
 describe("RunFolders", () => {
-  test("a folder whose writing fails is not there under its name, and does not disturb the next try", async () => {
+  test("a folder whose writing fails does not appear under its name, and does not disturb the next try", async () => {
     await using root = await temporaryFolder();
     const folders = new RunFolders(root.path, "test-1");
     const failing = folders.writeWhole(folders.state(1, 1), async (folder) => {
@@ -30,7 +30,7 @@ describe("RunFolders", () => {
   });
 
   for (const code of ["ENOSPC", "EDQUOT", "EACCES", "EPERM", "EROFS", "EIO", "ESTALE", "ENOTCONN"]) {
-    test(`a folder that is refused by ${code} is told with what to do, and leaves nothing`, async () => {
+    test(`a folder that is refused by ${code} is reported with what to do, and leaves no files`, async () => {
       await using root = await temporaryFolder();
       const folders = new RunFolders(root.path, "test-1");
       const refused = folders.writeWhole(folders.state(1, 1), async (folder) => {
@@ -50,7 +50,7 @@ describe("RunFolders", () => {
     });
   }
 
-  test("a folder that is written again replaces the one before", async () => {
+  test("a folder that is written again replaces the earlier one", async () => {
     await using root = await temporaryFolder();
     const folders = new RunFolders(root.path, "test-1");
     for (const text of ["first", "second"]) {
@@ -59,7 +59,7 @@ describe("RunFolders", () => {
     assert.equal(await readFile(path.join(folders.absolute(folders.tokenizer), "a"), "utf8"), "second");
   });
 
-  test("of two owners that write the same checkpoint, one finishes it and the other changes nothing", async () => {
+  test("when two owners write the same checkpoint, one finishes it and the other changes nothing", async () => {
     await using root = await temporaryFolder();
     const folders = new RunFolders(root.path, "run-1");
     await folders.writeCheckpoint(2, 1, async (slow) => {
@@ -71,7 +71,7 @@ describe("RunFolders", () => {
     assert.deepEqual(await readdir(path.dirname(checkpoint)), ["step-2"]);
   });
 
-  test("removeOldStates() keeps the committed state, the one before, and what another epoch is making", async () => {
+  test("removeOldStates() keeps the committed state, the one before, and what an owner of another epoch is writing", async () => {
     await using root = await temporaryFolder();
     const folders = new RunFolders(root.path, "test-1");
     await makeState(folders, "3-1", "4-1", "5-1", "5-2", "6-1", ".new-6-1", ".new-6-2", "6-3", ".new-6-3");
@@ -84,7 +84,7 @@ describe("RunFolders", () => {
     assert.deepEqual(await states(folders), [".new-6-2", ".new-6-3", "4-1", "5-2", "6-3"]);
   });
 
-  test("keeps the newest checkpoints only", async () => {
+  test("removeOldCheckpoints() keeps only the newest checkpoints", async () => {
     await using root = await temporaryFolder();
     const folders = new RunFolders(root.path, "test-1");
     for (const step of [2, 10, 4]) {
@@ -95,7 +95,7 @@ describe("RunFolders", () => {
     assert.deepEqual(await folders.checkpoints(), [4, 10]);
   });
 
-  test("nothing of a removed run is left", async () => {
+  test("removeAll() leaves nothing of a run", async () => {
     await using root = await temporaryFolder();
     const folders = new RunFolders(root.path, "test-1");
     await makeState(folders, "0-1");

@@ -1,18 +1,18 @@
 /**
  * Where a run keeps its files, below the state folder.
  *
- *   runs/<run>/tokenizer/                      tokenizer files, as the run file has them
+ *   runs/<run>/tokenizer/                      tokenizer files, as they stand in the run file
  *   runs/<run>/model/                          where a pretrained model came from, and the base of adapters
  *   runs/<run>/state/<version>-<epoch>/        weights, optimizer and what else the engine needs to go on
  *   runs/<run>/state/.new-<version>-<epoch>/   the same while it is written
  *   runs/<run>/state/.new-start-<epoch>/       weights that training starts from, while workers of other nodes read them
- *   runs/<run>/state/reference/                weights of version 0, where the run keeps near them
+ *   runs/<run>/state/reference/                weights of version 0, where the run has a KL term against them
  *   runs/<run>/checkpoints/step-<k>/           Hugging Face folders for people
  *   runs/<run>/checkpoints/.new-step-<k>-<epoch>/   the same while it is written
  *
- * F1: a folder without "." is complete and on the disk: it is written under its other name, synced, then renamed.
- * F2: two owners of a run, one of whom does not know yet that its time is over, never write the same folder: what is
- *     unfinished has its owner's epoch in its name, and what is complete under its name is not replaced by them.
+ * F1: a folder without a leading "." is complete and on the disk: it is written under its ".new-" name, synced, then renamed.
+ * F2: two owners of a run, one of which does not know yet that its epoch is over, never write the same folder: an
+ *     unfinished folder has its owner's epoch in its name, and neither of them replaces a complete one.
  * F3: relative paths use "/", so that they mean the same on every machine.
  */
 
@@ -27,7 +27,7 @@ const UNFINISHED = ".new-";
 export interface NeededStates {
   /** The folder of the last version, as the database names it; undefined before version 0. */
   readonly committed?: string;
-  /** The folder of the state to go on from, as the database names it. */
+  /** The folder of the state from which a restart goes on, as the database names it. */
   readonly recovery: string | undefined;
   /** Versions from this one on may still be read. @default 0 */
   readonly oldestVersion?: number;
@@ -52,7 +52,7 @@ export class RunFolders {
     return `${this.#run}/model`;
   }
 
-  /** Where the states are. */
+  /** The folder that holds the states. */
   get states(): string {
     return `${this.#run}/state`;
   }
@@ -61,17 +61,17 @@ export class RunFolders {
     return `${this.#run}/state/${version}-${epoch}`;
   }
 
-  /** A state within the warm start, after so many updates. */
+  /** The state within the warm start after this many updates. */
   warmState(updates: number, epoch: number): string {
     return `${this.#run}/state/warm-${updates}-${epoch}`;
   }
 
-  /** Where an owner lays out the weights that training starts from, for workers; gone once they have them. */
+  /** Where an owner puts the weights that training starts from, for its workers; removed once they have read them. */
   startWeights(epoch: number): string {
     return `${this.#run}/state/${UNFINISHED}start-${epoch}`;
   }
 
-  /** As deep as a state, as both name the base of adapters relative to themselves. */
+  /** At the same depth as a state, because both name the base of adapters relative to themselves. */
   get reference(): string {
     return `${this.#run}/state/reference`;
   }
@@ -85,8 +85,8 @@ export class RunFolders {
   }
 
   /**
-   * Writes a folder so that it is there whole or not at all (F1). `write` gets the absolute path of an empty folder.
-   * @throws {FolderRefusedError} when it cannot be written now; what was written is removed as soon as that is allowed.
+   * Writes a folder so that it exists complete or not at all (F1). `write` gets the absolute path of an empty folder.
+   * @throws {FolderRefusedError} when it cannot be written now; what was written is removed as soon as that is possible.
    */
   writeWhole<T>(relative: string, write: (folder: string) => Promise<T>): Promise<T> {
     return this.#write(relative, "", write, async (unfinished, target) => {
@@ -96,7 +96,7 @@ export class RunFolders {
   }
 
   /**
-   * Writes a checkpoint; one that another owner finished meanwhile, of the same version, is left as it is (F2).
+   * Writes a checkpoint; if another owner has finished one of the same version meanwhile, that one is left as it is (F2).
    * @throws {FolderRefusedError} as {@link writeWhole} does.
    */
   async writeCheckpoint(
@@ -108,7 +108,7 @@ export class RunFolders {
   }
 
   /**
-   * Writes the reference unless it is there: every owner makes the same one (F2).
+   * Writes the reference unless it exists: every owner makes the same one (F2).
    * @throws {FolderRefusedError} as {@link writeWhole} does.
    */
   async writeReference(epoch: number, write: (folder: string) => Promise<unknown>): Promise<void> {
@@ -150,7 +150,7 @@ export class RunFolders {
     } catch (error) {
       const code = fileRefusal(error);
       if (code === undefined) throw error;
-      // A folder that refuses this, too, is left to the next try, which begins by removing it.
+      // Where this is refused, too, the next try removes the folder before it writes.
       await rm(unfinished, { recursive: true, force: true }).catch(() => undefined);
       throw new FolderRefusedError(target, code, { cause: error });
     }
@@ -175,8 +175,8 @@ export class RunFolders {
   }
 
   /**
-   * Removes states that nobody needs: what is older, and what an earlier epoch left without a commit.
-   * @throws {FolderRefusedError} when that is refused for now.
+   * Removes states that nobody needs: older ones, and those that an earlier epoch left without a commit.
+   * @throws {FolderRefusedError} when the operating system refuses that for now.
    */
   removeOldStates(needed: NeededStates): Promise<void> {
     return this.using(`${this.#run}/state`, () => this.#removeOldStates(needed));
@@ -195,7 +195,7 @@ export class RunFolders {
       const isUnfinished = match[1] !== undefined;
       const isWarm = match[2] !== undefined;
       const [version, madeBy] = [isWarm ? Number.NEGATIVE_INFINITY : Number(match[3]), Number(match[4])];
-      // One of this epoch may be in the making; one of a later epoch is not ours to touch.
+      // A state of this epoch may still be being written; one of a later epoch belongs to another owner.
       const isBeyond = committed !== undefined && version >= versionOf(committed);
       const isAbandoned = madeBy < epoch && (isUnfinished || isBeyond);
       const isOld = madeBy <= epoch && !isUnfinished && version < oldestVersion;
@@ -203,7 +203,7 @@ export class RunFolders {
     }
   }
 
-  /** Steps of the checkpoints that are there, ascending. */
+  /** Steps of the existing checkpoints, ascending. */
   async checkpoints(): Promise<number[]> {
     const folder = `${this.#run}/checkpoints`;
     const names = await this.using(folder, () => namesIn(this.absolute(folder)));
@@ -232,7 +232,7 @@ export class RunFolders {
     }
   }
 
-  /** Removes everything of the run. */
+  /** Removes all files of the run. */
   async removeAll(): Promise<void> {
     await rm(this.absolute(this.#run), { recursive: true, force: true });
   }
@@ -251,7 +251,7 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** Makes a folder and those above it. `recursive` would tell a read-only file system as a folder that is missing. */
+/** Makes a folder and those above it. `recursive` would report a read-only file system as a missing folder. */
 async function makeFolder(folder: string): Promise<void> {
   const code = await mkdir(folder).then(
     () => undefined,
@@ -265,7 +265,7 @@ async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder);
 }
 
-/** Brings every file and folder below `folder` to the disk. */
+/** Syncs every file and folder below `folder` to the disk. */
 async function syncTree(folder: string): Promise<void> {
   for (const entry of await readdir(folder, { withFileTypes: true })) {
     const full = path.join(folder, entry.name);
@@ -284,7 +284,7 @@ async function syncFile(file: string): Promise<void> {
   }
 }
 
-/** A rename is durable once its folder is. */
+/** A rename is durable once the folder that holds the name is synced. */
 async function syncFolder(folder: string): Promise<void> {
   await syncFile(folder);
 }

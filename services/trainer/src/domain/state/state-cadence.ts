@@ -1,9 +1,9 @@
 /**
- * Which versions are written with the optimizer: all of them where that costs little, every n-th where it is large, and those
- * after which the stream of episodes would have no room (episode-room.ts).
+ * Decides which versions are written with the optimizer: all of them where that costs little, every n-th where the state is
+ * large, and those after which the stream of episodes would have no room (episode-room.ts).
  *
- * The weights of each version are written in any case, as the replicas load them. Of a version that is written without
- * the optimizer, a restart makes the state again: from the last one that has it, by the steps since (see recover.ts).
+ * The weights of each version are written in any case, because the replicas load them. Where a version was written without
+ * the optimizer, a restart computes its state again: from the last state that has it, by the steps since (see replay.ts).
  *
  * And which versions are evaluated, whose episodes take room as well.
  */
@@ -12,14 +12,14 @@ import { isTraining, type RunConfig } from "@hone/config";
 import type { Recovery } from "../run/run-record.ts";
 import type { TrainingEngine } from "../step/training-engine.ts";
 
-/** Written in a fraction of a second. */
+/** A state of this size is written in a fraction of a second. */
 const SMALL_STATE_BYTES = 256 * 2 ** 20;
-/** At most so many steps, less one, are replayed. */
+/** A restart replays at most one step fewer than this. */
 const LARGE_STATE_INTERVAL = 8;
 
 type SizedEngine = Pick<TrainingEngine, "stateBytes">;
 
-/** Whether the state of a version is due to have the optimizer. After the last version nobody needs one. */
+/** Whether a version is due to be written with the optimizer. Nobody needs it after the last version. */
 export function isWholeStateDue(config: RunConfig, engine: SizedEngine, version: number): boolean {
   if (!isTraining(config)) return false;
   const { steps, stateEvery } = config.trainer;
@@ -27,13 +27,13 @@ export function isWholeStateDue(config: RunConfig, engine: SizedEngine, version:
   return interval === 1 || (version % interval === 0 && version < steps);
 }
 
-/** Versions from one state with the optimizer to the next. @param stateEvery as the run file has it */
+/** The number of versions from one state with the optimizer to the next. @param stateEvery the run file's setting */
 export function stateInterval(engine: SizedEngine, stateEvery?: number): number {
   return stateEvery ?? (engine.stateBytes <= SMALL_STATE_BYTES ? 1 : LARGE_STATE_INTERVAL);
 }
 
 /**
- * Whether a restart at a committed version needs no step before it.
+ * Whether a restart at a committed version needs to replay no step.
  * @param recovery the newest state with the optimizer.
  */
 export function isReplayFree(config: RunConfig, recovery: Recovery | undefined, version: number): boolean {

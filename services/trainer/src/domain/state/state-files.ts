@@ -1,4 +1,4 @@
-/** Which files a state has, with the digest of each. They are committed with the version, and compared before they are read. */
+/** The files of a state with their digests, which are committed with the version and compared before the files are read. */
 
 import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
@@ -6,18 +6,18 @@ import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 
-/** SHA-256 in hexadecimal by path below the state's folder, with "/". */
+/** SHA-256 in hexadecimal, keyed by the path below the state's folder, with "/". */
 export type StateFiles = Readonly<Record<string, string>>;
 
-/** Where weights are in one file: of a whole model, and of adapters. */
+/** Names of the file of weights where there is only one: for a whole model, and for adapters. */
 export const WEIGHTS_FILES = ["model.safetensors", "adapter_model.safetensors"];
 
-/** Fewer, larger pieces than a stream's default, as states have gigabytes. */
+/** Larger pieces than a stream's default, since states have gigabytes. */
 const PIECE_BYTES = 2 ** 20;
 
 /**
  * The files of a state that was just written.
- * @param weightsDigest SHA-256 of the file of weights, which their writer knows: it is not read once more.
+ * @param weightsDigest SHA-256 of the file of weights, which its writer knows, so that the file is not read again.
  */
 export async function digestState(folder: string, weightsDigest: string): Promise<StateFiles> {
   const files: Record<string, string> = {};

@@ -7,7 +7,7 @@ import type { NeededStates } from "./run-folders.ts";
 import { digestState } from "./state-files.ts";
 
 /**
- * Writes a state whole or not at all, waiting for a disk that takes it.
+ * Writes a state completely or not at all, waiting until the disk takes it.
  * @param isWhole whether the optimizer is written, too.
  */
 export function writeState(

@@ -1,14 +1,14 @@
 /**
  * The commit of a version (architecture, part 5, rule 1).
  *
- *   1. state files are written beside, synced, renamed to <version>-<epoch>: the weights, and the optimizer where that
- *      is due (see state-cadence.ts), or the stream of episodes fills (see episode-room.ts)
+ *   1. state files are written to a temporary folder, synced, and renamed to <version>-<epoch>: the weights, and the
+ *      optimizer where that is due (see state-cadence.ts) or where the stream of episodes fills (see episode-room.ts)
  *   2. one transaction: ledger rows and the run's version, where epoch and version k-1 still hold
  *   3. RUN_STATE moves by compare-and-set
  *
  * C1: a crash before 2 leaves an orphan folder, which the next owner removes; the step is made again from the episodes.
- * C2: a crash between 2 and 3 is healed by the next owner, who publishes what the row says.
- * C3: when the answer of 2 is lost, the row tells whether it took effect.
+ * C2: a crash between 2 and 3 is repaired by the next owner, which publishes what the row says.
+ * C3: when the answer of 2 is lost, the row shows whether the commit took effect.
  */
 
 import { OwnershipLostError } from "../errors.ts";
@@ -26,9 +26,9 @@ export interface VersionToCommit {
   readonly trained: Commit["trained"];
   readonly metrics: Readonly<Record<string, number>>;
   readonly troubles?: GatheredTroubles | undefined;
-  /** Room that the episodes of its step take in the stream. @default 0 */
+  /** Bytes that the episodes of the step take in the stream. @default 0 */
   readonly stepBytes?: number;
-  /** Of a run with a curriculum. */
+  /** Present for a run with a curriculum. */
   readonly visits?: readonly TaskVisitRow[];
 }
 
@@ -37,7 +37,7 @@ type CommitContext = Pick<
   "run" | "engine" | "ledger" | "rollouts" | "folders" | "reporter" | "inbox" | "logger" | "progress"
 >;
 
-/** Makes a version durable and lets the world have it. @throws {OwnershipLostError} when this owner's time is over. */
+/** Makes a version durable and publishes it. @throws {OwnershipLostError} when this owner's epoch is over. */
 export async function commitVersion(
   context: CommitContext,
   { version, trained, metrics, troubles, stepBytes = 0, visits }: VersionToCommit,
@@ -85,7 +85,7 @@ export async function commitVersion(
   return { commitMs: committed - began, publishMs: published - committed };
 }
 
-/** Room that the evaluation of the version will take, which comes before the next step. @param stepBytes taken for the first one. */
+/** Bytes that the version's evaluation, before the next step, will take. @param stepBytes the estimate for the first evaluation. */
 function evaluationBytes(
   { run, progress }: Pick<CommitContext, "run" | "progress">,
   version: number,
@@ -94,7 +94,7 @@ function evaluationBytes(
   return isEvaluationDue(run.config, version) ? (progress.evaluationBytes ?? stepBytes) : 0;
 }
 
-/** Commits, or finds that an earlier try whose answer was lost did (C3). */
+/** Commits, or finds that an earlier try whose answer was lost has committed already (C3). */
 async function commitOnce(
   { run, ledger }: Pick<CommitContext, "run" | "ledger">,
   commit: Commit,

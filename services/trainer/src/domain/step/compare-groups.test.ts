@@ -13,7 +13,7 @@ const JUDGES = [
   { kind: "group", name: "rank", weight: 2, baseUrl: "http://127.0.0.1:1/v1", model: "m", rubric: "r" },
 ];
 
-/** A rollout of the first step whose position in the stream tells which it is. */
+/** A rollout of the first step that can be recognised by its position in the stream. */
 function rollout(task: number, index: number, outcome: Outcome = Outcome.completed): ScoredRollout {
   return {
     slot: { split: "train", step: 1, task, index },
@@ -30,12 +30,12 @@ function rollout(task: number, index: number, outcome: Outcome = Outcome.complet
   };
 }
 
-/** What the judge was asked, and the rollouts that came of it. */
+/** Returns what the judge was asked, and the resulting rollouts. */
 async function compare(scored: ScoredRollout[], groupJudges: GroupJudges, judge: object[] = JUDGES) {
   const run = testRun({
     config: testConfig({ judge, rollout: { tasksPerStep: 2, groupSize: 3 } }),
   });
-  // Waiting is the reporter's own affair.
+  // The reporter's waiting is not tested here.
   const reporter = {
     untilAvailable: (_wait: unknown, work: (signal: AbortSignal) => Promise<unknown>) =>
       work(new AbortController().signal),
@@ -49,7 +49,7 @@ const rankValues = (scored: readonly ScoredRollout[]) =>
 describe("compareGroups()", () => {
   const group = (task: number) => [rollout(task, 0), rollout(task, 1), rollout(task, 2)];
 
-  test("adds to each rollout what its group's judges say of it, beside the scores that it has", async () => {
+  test("adds the scores of the group's judges to those that each rollout has", async () => {
     const asked: (readonly number[])[] = [];
     const groupJudges: GroupJudges = {
       compare: async ({ runId, sequences, judges }) => {
@@ -71,7 +71,7 @@ describe("compareGroups()", () => {
     assert.equal(compared[0]?.scores.length, 2);
   });
 
-  test("leaves out of the comparison what is left out of the group, and asks nobody about one alone", async () => {
+  test("compares only rollouts that count in the group, and asks no judge about a single one", async () => {
     const groupJudges: GroupJudges = {
       compare: async ({ sequences }) => ({
         kind: "scored",
@@ -84,7 +84,7 @@ describe("compareGroups()", () => {
     assert.deepEqual(rankValues(compared), [0, undefined, 2, undefined, 0.5, undefined]);
   });
 
-  test("a group that cannot be compared is infra_failed, the others are not", async () => {
+  test("marks a group that cannot be compared as infra_failed, and no other group", async () => {
     const groupJudges: GroupJudges = {
       compare: async ({ sequences }) =>
         sequences[0] === 0
@@ -98,7 +98,7 @@ describe("compareGroups()", () => {
     );
   });
 
-  test("a run without such a judge is left as it is", async () => {
+  test("changes nothing in a run without a group judge", async () => {
     const groupJudges: GroupJudges = { compare: () => Promise.reject(new Error("must not be asked")) };
     const scored = group(0);
     assert.equal(await compare(scored, groupJudges, [{ kind: "environment" }]), scored);

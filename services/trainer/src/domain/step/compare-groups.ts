@@ -1,9 +1,9 @@
 /**
- * Scores of the judges that compare the rollouts of a group, asked for when all of them are there.
+ * Asks the judges that compare the rollouts of a group for their scores, once all rollouts of the group have arrived.
  *
- * C1: only what has a reward of its own is compared: what is left out of its group's statistics is left out here.
- * C2: a group that cannot be compared is left out whole and counted; a judge that is away is waited for.
- * C3: a rollout that is left alone has nobody to be compared with and gets the mean of all groups, a half.
+ * C1: only rollouts with a reward are compared: those that do not count in the group's statistics are left out here, too.
+ * C2: a group that cannot be compared is left out as a whole and counted; a judge that is away is waited for.
+ * C3: a rollout that remains alone cannot be compared and gets the mean score of every group, a half.
  */
 
 import type { GroupJudgeConfig } from "@hone/config";
@@ -13,7 +13,7 @@ import { WaitOwner } from "../report/wait.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import type { RunContext } from "../run/run-context.ts";
 
-/** What of a run's context this needs. */
+/** The part of a run's context that comparing needs. */
 export type CompareContext = Pick<RunContext, "run" | "reporter" | "groupJudges" | "logger">;
 
 const ALONE = 0.5;
@@ -31,7 +31,7 @@ export async function compareGroups(
     groups.push(scored.slice(begin, begin + rollout.groupSize));
   }
   const text = `${groups.length} groups to be compared by the judge`;
-  // All at once: the judges bound how many requests they have under way.
+  // All at once: the judge itself limits how many requests it handles at a time.
   const compared = await context.reporter.untilAvailable({ text, owner: WaitOwner.judge }, (signal) =>
     Promise.all(groups.map((group) => compareGroup(context, group, judges, signal))),
   );
@@ -53,7 +53,7 @@ async function compareGroup(
     const sequences = compared.map(({ sequence }) => sequence);
     const verdict = await groupJudges.compare({ runId: run.runId, sequences, judges }, signal);
     if (verdict.kind === "failed") {
-      logger.warn("a group is left out as its judge failed", { reason: verdict.reason });
+      logger.warn("a group is left out because its judge failed", { reason: verdict.reason });
       return group.map((rollout) =>
         compared.includes(rollout) ? leftOut(rollout, verdict.reason) : rollout,
       ); // C2

@@ -1,4 +1,4 @@
-/** Judges that compare the rollouts of a group, as a step needs them from outside. */
+/** The port to the judges that compare the rollouts of a group. */
 
 import type { GroupJudgeConfig } from "@hone/config";
 import type { Score } from "@hone/rl";
@@ -6,16 +6,16 @@ import type { Score } from "@hone/rl";
 /** A complete group of scored rollouts. */
 export interface GroupToCompare {
   readonly runId: string;
-  /** Where the scored episodes stand in the stream. */
+  /** Positions of the scored episodes in the stream. */
   readonly sequences: readonly number[];
-  /** Those that compare. */
+  /** The judges that compare them. */
   readonly judges: readonly GroupJudgeConfig[];
 }
 
 export type GroupVerdict =
-  /** Of each rollout, in the order asked for, the scores of all these judges. */
+  /** The scores of all these judges for each rollout, in the order of `sequences`. */
   | { readonly kind: "scored"; readonly scores: readonly (readonly Score[])[] }
-  /** There is none to be had: why, for people. */
+  /** The group could not be compared; `reason` says why, for people. */
   | { readonly kind: "failed"; readonly reason: string };
 
 export interface GroupJudges {

@@ -1,4 +1,4 @@
-/** The run's rows in the database: what a step trained, committed and evaluated. */
+/** The port to a run's rows in the database: what its steps trained, committed and evaluated. */
 
 import type { Slot } from "@hone/core";
 import type { CreditedRollout, TaskVisit } from "@hone/rl";
@@ -13,7 +13,7 @@ export interface TrainedRollout extends Omit<CreditedRollout, "rollout"> {
   readonly slot: Slot;
 }
 
-/** How a task of a step went, and where the next step looks for tasks. */
+/** The result of a task in a step, and where the next step begins to look for tasks. */
 export interface TaskVisitRow extends TaskVisit {
   readonly step: number;
   /** Index within the step's batch. */
@@ -38,9 +38,9 @@ export interface Commit {
   /** One row of the ledger each. */
   readonly trained: readonly CreditedRollout<ScoredRollout>[];
   readonly metrics: Readonly<Record<string, number>>;
-  /** Of its rollouts; absent = nothing went wrong. */
+  /** Failures in the step's rollouts; absent = nothing went wrong. */
   readonly troubles?: GatheredTroubles | undefined;
-  /** Of a run with a curriculum. */
+  /** Present for a run with a curriculum. */
   readonly visits?: readonly TaskVisitRow[];
   /** First position of the stream that is still needed. */
   readonly nextSequence: number;
@@ -52,19 +52,19 @@ export interface EvaluationRecord {
   readonly mode: EvaluationMode;
   readonly episodes: number;
   readonly metrics: Readonly<Record<string, number>>;
-  /** Of its rollouts; absent = nothing went wrong. */
+  /** Failures in its rollouts; absent = nothing went wrong. */
   readonly troubles?: GatheredTroubles | undefined;
 }
 
-/** What is kept of a committed step for whoever follows the run. */
+/** What is stored of a committed step for those who follow the run. */
 export interface StepRecord {
   readonly metrics: Readonly<Record<string, number>>;
-  /** Of its rollouts; absent = nothing went wrong. */
+  /** Failures in its rollouts; absent = nothing went wrong. */
   readonly troubles?: GatheredTroubles | undefined;
 }
 
 /** What people asked of a run. */
-export interface RunWishes {
+export interface ControlRequests {
   readonly isCancelRequested: boolean;
   readonly isPauseRequested: boolean;
 }
@@ -72,17 +72,17 @@ export interface RunWishes {
 /** How a run ended. */
 export type RunEnding = "completed" | "failed" | "cancelled";
 
-/** The run's rows. Every write names the owner's epoch and changes nothing under another one. */
+/** The run's rows. Every write names the owner's epoch and changes nothing when another epoch is valid. */
 export interface RunLedger {
-  /** Wishes of the run's people; undefined when this epoch owns the run no longer. Prolongs the lease. */
-  renew(runId: string, epoch: number, leaseMs: number): Promise<RunWishes | undefined>;
-  /** The run as it stands; undefined when there is none. */
+  /** Renews the lease. @returns what people ask of the run; undefined when this epoch no longer owns it. */
+  renew(runId: string, epoch: number, leaseMs: number): Promise<ControlRequests | undefined>;
+  /** The current row of the run; undefined when there is none. */
   load(runId: string): Promise<RunRecord | undefined>;
   /** One transaction. @returns false when epoch or version no longer hold: nothing was changed. */
   commit(commit: Commit): Promise<boolean>;
   /**
-   * Notes a state to go on from after a restart: of the present version, whose state folder and digest it becomes, or
-   * within the warm start.
+   * Records a state from which a restart goes on: one of the current version, whose state folder and digest it replaces, or
+   * one within the warm start.
    * @returns false when epoch or version no longer hold.
    */
   recordRecovery(runId: string, epoch: number, recovery: Recovery, nextSequence: number): Promise<boolean>;
@@ -96,9 +96,9 @@ export interface RunLedger {
   evaluations(runId: string, version: number): Promise<EvaluationRecord[]>;
   /** Visits of all committed steps, in order of step and task. */
   visits(runId: string): Promise<TaskVisitRow[]>;
-  /** The rollouts that the training of a version was made of, in order of their slots. */
+  /** The rollouts on which a version was trained, in order of their slots. */
   trained(runId: string, version: number): Promise<TrainedRollout[]>;
-  /** What is kept of a committed step; undefined when there is none. */
+  /** What is stored of a committed step; undefined when there is none. */
   step(runId: string, version: number): Promise<StepRecord | undefined>;
   /** SHA-256 of the weights of a committed version; undefined when there is none. */
   stateDigest(runId: string, version: number): Promise<string | undefined>;

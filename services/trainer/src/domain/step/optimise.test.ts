@@ -45,7 +45,7 @@ const CONFIG = testConfig({
   trainer: { steps: 3, epochs: 2, minibatches: 2, optimizer: { kind: "adamw", learningRate: 0.1 } },
 });
 
-/** Answers the given log-probabilities for every sample, one answer a call. */
+/** An engine that answers each call with the next of the given log-probabilities, the same for every sample. */
 function engineAnswering(answers: ReadonlyArray<readonly [number, number]>) {
   const calls: Minibatch[] = [];
   const refuse = () => Promise.reject(new Error("not expected"));
@@ -87,7 +87,7 @@ function engineAnswering(answers: ReadonlyArray<readonly [number, number]>) {
 }
 
 describe("optimise()", () => {
-  test("measures the mismatch before the first update only, and figures over all updates", async () => {
+  test("measures the mismatch before the first update only, and the other figures over all updates", async () => {
     const { engine, calls } = engineAnswering([
       [-1.25, -2],
       [-1 + Math.log(2), -2 + Math.log(0.5)],
@@ -120,7 +120,7 @@ describe("optimise()", () => {
     assert.deepEqual([first!.tokens, first!.clipped], [2, 1]);
   });
 
-  test("keeps near a reference that is scored once, where nobody has an advantage as well", async () => {
+  test("adds a KL term against a reference that is scored once, also where no rollout has an advantage", async () => {
     const { engine, calls } = engineAnswering(Array.from({ length: 4 }, () => [-1, -2] as const));
     const scored: number[] = [];
     const near: TrainingEngine = {
@@ -149,7 +149,7 @@ describe("optimise()", () => {
     assertClose(metrics.toRecord()["kl/mean"]!, 0.25);
   });
 
-  test("updates nothing where nobody has an advantage, and measures the mismatch all the same", async () => {
+  test("updates nothing where no rollout has an advantage, and still measures the mismatch", async () => {
     const { engine, calls } = engineAnswering([[-1, -2.5]]);
     const flat: Credit = { ...CREDIT, groups: [CREDIT.groups[1]!] };
     const metrics = new MetricSet();

@@ -1,7 +1,7 @@
 /**
- * The optimizer's part of a step: epochs over the minibatches, and the figures of what they did.
+ * The optimizer's part of a step: epochs over the minibatches, and the metrics of these updates.
  *
- * N sampled tokens of a sample. Ratios are pi(token) / behaviour(token), as the engine saw them before each update.
+ * N = sampled tokens of a sample. Ratios are pi(token) / behaviour(token), as the engine computed them before each update.
  */
 
 import type { RunConfig } from "@hone/config";
@@ -20,7 +20,7 @@ import { stepOptimizer } from "./optimizer-settings.ts";
 import type { MinibatchResult, SampleScores, TrainingEngine } from "./training-engine.ts";
 import type { PlannedMinibatch, PlannedSample } from "./training-plan.ts";
 
-/** What the last epoch did with one rollout's tokens. */
+/** Figures of one rollout's tokens in the last epoch. */
 export interface RolloutFigures {
   tokens: number;
   ratioSum: number;
@@ -29,7 +29,7 @@ export interface RolloutFigures {
 }
 
 export interface Optimised {
-  /** Figures by rollout, for its `train` span; a rollout that was left out of the work has none. */
+  /** Figures by rollout, for its `train` span; a rollout on which no update worked has none. */
   readonly figures: ReadonlyMap<PlannedSample["credited"], RolloutFigures>;
   readonly updateCount: number;
 }
@@ -62,7 +62,7 @@ export async function optimise(
         optimizer: adamW,
         maxGradNorm: optimizer.maxGradNorm,
       });
-      // Before the first update of the step the weights are those that sampled: what differs is the engines' doing.
+      // Before the step's first update the weights are those that sampled, so a mismatch comes from the engines' arithmetic.
       if (updateCount === 0) {
         addMismatch(
           metrics,
@@ -84,7 +84,7 @@ export async function optimise(
   return { figures, updateCount };
 }
 
-/** For a step that updates nothing: the mismatch is told at each step all the same. */
+/** Measures the mismatch of a step that updates nothing, because every step reports it. */
 async function measureMismatch(
   engine: TrainingEngine,
   config: RunConfig,
@@ -105,7 +105,7 @@ async function measureMismatch(
 
 type ReferenceLogprobs = ReadonlyMap<Sample, Float32Array>;
 
-/** The reference's log-probabilities of everything that the step trains: once, as it does not change. */
+/** The reference's log-probabilities of all samples of the step, computed once because the reference does not change. */
 async function referenceOf(
   engine: TrainingEngine,
   config: RunConfig,

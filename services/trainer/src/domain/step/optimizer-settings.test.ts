@@ -30,7 +30,7 @@ describe("stepOptimizer()", () => {
     assert.equal(stepOptimizer(config, 4, 1, 1).learningRate, 1 - 11 / 12);
   });
 
-  test("leaves the warm start its own rate", () => {
+  test("gives the warm start a rate of its own", () => {
     assert.equal(warmStartOptimizer(config, 0.5).learningRate, 0.5);
     assert.equal(warmStartOptimizer(config, undefined).learningRate, 1);
   });

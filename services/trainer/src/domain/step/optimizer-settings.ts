@@ -1,11 +1,11 @@
-/** The numbers of an optimizer update, as the run file sets them. */
+/** The settings of an optimizer update, from the run file. */
 
 import type { RunConfig } from "@hone/config";
 import { type AdamWOptions, learningRateAt } from "@hone/train";
 
 /**
- * Optimizer of an update of a step. The learning rate is a function of where the update stands in the run: skipped
- * minibatches move it on like others, so it does not depend on rewards.
+ * Optimizer settings of one update of a step. The learning rate depends only on the update's place in the run: skipped
+ * minibatches count like others, so it does not depend on rewards.
  * @param step from 1. @param epoch from 0. @param minibatch from 0.
  */
 export function stepOptimizer(
@@ -30,7 +30,7 @@ export function stepOptimizer(
   return adamW(config, learningRate);
 }
 
-/** Optimizer of the warm start: a constant rate of its own. */
+/** Optimizer settings of the warm start, which has a constant rate of its own. */
 export function warmStartOptimizer(config: RunConfig, learningRate: number | undefined): AdamWOptions {
   return adamW(config, learningRate ?? config.trainer.optimizer.learningRate);
 }

@@ -1,4 +1,4 @@
-/** After the commit: a `train` span in each rollout's trace, and links from the step's trace to all of them. */
+/** Records training in traces after the commit: a `train` span in each rollout's trace, and links to them from the step's. */
 
 import { groupIdOf, rolloutIdOf, slotKey } from "@hone/core";
 import type { Credit } from "@hone/rl";

@@ -17,7 +17,7 @@ import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry"
 import { countStepPhase } from "../report/run-metrics.ts";
 import { type GatheredTroubles, RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
-import { tellTroubles } from "../report/troubles.ts";
+import { reportTroubles } from "../report/troubles.ts";
 import type { Job } from "../rollouts/jobs.ts";
 import { batchSlots } from "../rollouts/rollout-gatherer.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
@@ -61,7 +61,7 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   const jobs = jobsOf(context, step, batch);
   const scored = await withSpan(SpanName.stepRollouts, { parent }, () => gatherStep(context, step, jobs));
   const gathered = performance.now();
-  const troubles = tellTroubles(context, `step ${step}`, scored);
+  const troubles = reportTroubles(context, `step ${step}`, scored);
 
   reporter.phase(RunPhase.train, step);
   const metrics = new MetricSet();
@@ -91,7 +91,7 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   finishStep(context, step, { metrics, troubles, credit, optimised, span });
 }
 
-/** Says what the step did. Nothing here can undo it. */
+/** Publishes what the step did. A failure here cannot undo the step. */
 function finishStep(
   context: StepContext,
   step: number,
@@ -162,7 +162,7 @@ function creditOf({ run }: Pick<RunContext, "run">, scored: readonly ScoredRollo
   return assignCredit(groups, run.config.algorithm);
 }
 
-/** How each task of the step went, for the curriculum; undefined where there is none. */
+/** The result of each task of the step, for the curriculum; undefined where there is none. */
 function visitsOf(
   { run }: Pick<RunContext, "run">,
   step: number,

@@ -7,8 +7,8 @@ import { temporaryFolder } from "@hone/testing";
 import { testConfig, testRun } from "../../testing/fake-run.ts";
 import { HashEngine } from "../../testing/hash-engine.ts";
 import { MemoryWorld } from "../../testing/memory-world.ts";
+import { RequestedControl } from "../run/requested-control.ts";
 import { holdTenure } from "../run/run-tenure.ts";
-import { WishBoard } from "../run/run-wishes.ts";
 import { checkBounds } from "./trainable.ts";
 
 const sampleOf = (tokenIds: Uint32Array): Sample => ({
@@ -21,11 +21,11 @@ const sampleOf = (tokenIds: Uint32Array): Sample => ({
 describe("checkBounds()", () => {
   const bounds = { vocabSize: 8, maxContextTokens: 4 };
 
-  test("takes what the model can have made", () => {
+  test("accepts samples that the model can have made", () => {
     checkBounds(sampleOf(Uint32Array.of(0, 7, 7, 7)), bounds);
   });
 
-  test("refuses ids beyond the vocabulary, and more tokens than the context has", () => {
+  test("refuses ids beyond the vocabulary, and more tokens than the context holds", () => {
     assert.throws(
       () => checkBounds(sampleOf(Uint32Array.of(1, 8)), bounds),
       /token id 8 at position 1, but ids must be below 8/,
@@ -41,7 +41,7 @@ describe("checkBounds()", () => {
   });
 });
 
-describe("a forged episode with tokens that no model has", () => {
+describe("a forged episode with token ids outside the vocabulary", () => {
   for (const [name, slot, warmStart] of [
     ["a step", { split: "train", step: 1, task: 0, index: 1 }, undefined],
     [
@@ -50,7 +50,7 @@ describe("a forged episode with tokens that no model has", () => {
       { kind: "sft", policy: "p", tasks: 4, epochs: 1, batchSize: 2 },
     ],
   ] as const) {
-    test(`costs ${name} that one rollout, and the run goes on to its end`, async () => {
+    test(`makes ${name} lose only that rollout, and the run goes on to its end`, async () => {
       await using root = await temporaryFolder("forged");
       const config = testConfig({
         rollout: { tasksPerStep: 2, groupSize: 4 },
@@ -86,7 +86,7 @@ describe("a forged episode with tokens that no model has", () => {
           logger: silentLogger(),
         },
         {
-          wishes: new WishBoard({ isCancelRequested: false, isPauseRequested: false }),
+          requested: new RequestedControl({ isCancelRequested: false, isPauseRequested: false }),
           ending: new AbortController(),
           stopping: new AbortController().signal,
         },

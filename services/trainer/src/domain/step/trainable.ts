@@ -1,6 +1,6 @@
 /**
- * Whether a rollout's samples are ones that the run's model can have made. Others would make the engine fail, and with it
- * the step, the tenure and in the end the run, for one forged or damaged episode.
+ * Checks that the run's model can have made a rollout's samples. Otherwise one forged or damaged episode would make the
+ * engine fail, and with it the step, the tenure and in the end the run.
  */
 
 import { describeError, Outcome, slotKey } from "@hone/core";
@@ -8,13 +8,13 @@ import { BrokenRecordError, type Sample } from "@hone/rl";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import type { RunContext } from "../run/run-context.ts";
 
-/** What bounds the samples of a run. */
+/** The bounds that every sample of a run must meet. */
 export interface SampleBounds {
   readonly vocabSize: number;
   readonly maxContextTokens: number;
 }
 
-/** Turns what cannot be trained into infra_failed rollouts without samples: nobody's fault, and nobody's reward. */
+/** Turns rollouts that cannot be trained into infra_failed ones without samples, which get no reward and no blame. */
 export function leaveOutUntrainable(
   { run, engine, logger }: Pick<RunContext, "run" | "engine" | "logger">,
   scored: readonly ScoredRollout[],
@@ -36,7 +36,7 @@ export function leaveOutUntrainable(
   });
 }
 
-/** @throws {BrokenRecordError} naming what no sample of the run can hold. */
+/** @throws {BrokenRecordError} naming the value that no sample of the run can have. */
 export function checkBounds(
   { tokenIds }: Pick<Sample, "tokenIds">,
   { vocabSize, maxContextTokens }: SampleBounds,

@@ -1,6 +1,6 @@
 /**
- * What every training engine must do, whatever computes: each implementation of the port runs this suite in a test file of its
- * own. Models are tiny: one made from scratch, a checkpoint of another family, and adapters beside that.
+ * The behaviour that every training engine must have: each implementation of the port runs this suite in a test file of its
+ * own. Models are tiny: one made from scratch, a checkpoint of another family, and adapters on that checkpoint.
  */
 
 import assert from "node:assert/strict";
@@ -24,7 +24,7 @@ export interface EngineUnderTest {
   readonly create: (config: EngineConfig) => TrainingEngine;
   /** File or folder of a state that holds the optimizer. */
   readonly optimizer: string;
-  /** Why it cannot be tested here. */
+  /** Why the engine cannot be tested on this machine; absent or false = it can. */
   readonly skip?: string | false;
 }
 
@@ -44,7 +44,7 @@ export const freshModel: EngineConfig = {
   companions: { "tokenizer.json": "{}" },
 };
 
-/** Of another family, in shards and bfloat16, made by make_families.py beside it. */
+/** A checkpoint of another family, in shards and bfloat16, made by make_families.py in the same folder. */
 const PRETRAINED = path.join(
   import.meta.dirname,
   "../../../../../libs/checkpoint/fixtures/families/llama-scaled-biased",
@@ -67,7 +67,7 @@ const adapted: EngineConfig = {
   },
 };
 
-/** Engines in processes of their own take their time to start. */
+/** Engines that run in processes of their own start slowly. */
 const SUITE_TIMEOUT_MS = 3_600_000;
 
 function samplesOf(seed: number, count: number): TrainingSample[] {
@@ -87,7 +87,7 @@ function samplesOf(seed: number, count: number): TrainingSample[] {
   });
 }
 
-/** An update that reads everything a loss may read but a reference. */
+/** An update that uses everything that a loss may read, except a reference. */
 export function minibatch(seed: number): Minibatch {
   return {
     samples: samplesOf(seed, 8),
@@ -117,7 +117,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
   }
 
   describe(tested.name, { skip: tested.skip ?? false, timeout: SUITE_TIMEOUT_MS }, () => {
-    test("imitation lowers the loss of what is imitated", () =>
+    test("imitation lowers the loss of the imitated samples", () =>
       withEngine(async (engine) => {
         await engine.initialise();
         const batch: Minibatch = { ...minibatch(1), terms: IMITATION_TERMS, entropyCoefficient: 0 };
@@ -126,7 +126,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         assert.ok(losses.at(-1)! < losses[0]! / 2, `${losses[0]} to ${losses.at(-1)}`);
       }));
 
-    test("the first scores of an update are those of logprobs()", () =>
+    test("the scores of an update are those that logprobs() gives before it", () =>
       withEngine(async (engine) => {
         await engine.initialise();
         const batch = minibatch(1);
@@ -139,7 +139,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         );
       }));
 
-    test("an engine that loads a saved state goes on bit by bit", () =>
+    test("an engine that loads a saved state goes on bit for bit", () =>
       withEngine(async (engine, folder) => {
         await engine.initialise();
         await engine.trainMinibatch(minibatch(1));
@@ -157,7 +157,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         assert.equal(tokenizer, "{}");
       }));
 
-    test("an engine that starts from a checkpoint trains it and exports its files", () =>
+    test("an engine that starts from a checkpoint trains it and exports files of the same layout", () =>
       withEngine(async (engine, folder) => {
         await engine.initialise();
         const copy = path.join(folder, "copy");
@@ -172,7 +172,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         assert.notDeepEqual(weights["lm_head.weight"], source!.weights["lm_head.weight"]);
       }, pretrained));
 
-    test("adapters are trained beside a base that stays as it is, and go on bit by bit", () =>
+    test("adapters are trained on an unchanged base, and go on bit for bit from a saved state", () =>
       withEngine(async (engine, folder) => {
         await engine.initialise();
         const base = await loadModel(PRETRAINED);
@@ -205,7 +205,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
 
     for (const made of [freshModel, pretrained, adapted]) {
       const what = made.adapters === undefined ? made.start.kind : "adapters";
-      test(`a reference stays what it was while the policy moves away: ${what}`, () =>
+      test(`a reference does not change while the policy does: ${what}`, () =>
         withEngine(async (engine, folder) => {
           await engine.initialise();
           const { samples } = minibatch(3);
@@ -231,7 +231,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         }, made));
     }
 
-    test("adapters on another base, or of another shape, are refused", () =>
+    test("a state whose adapters have another base or another shape is refused", () =>
       withEngine(async (engine, folder) => {
         await engine.initialise();
         await engine.save(folder);
@@ -254,7 +254,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         );
       }, adapted));
 
-    test("a state of another model is refused by the field that differs", () =>
+    test("a state of another model is refused with the field that differs", () =>
       withEngine(async (engine) => {
         await assert.rejects(engine.load(PRETRAINED), /its \w+ is that of the run/);
       }));
@@ -277,7 +277,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         assert.ok(turns > 100, `${turns} turns`);
       }));
 
-    test("a call before initialise() is refused, and the engine lives on", () =>
+    test("a call before initialise() is refused, and the engine works afterwards", () =>
       withEngine(async (engine) => {
         await assert.rejects(engine.trainMinibatch(minibatch(1)), (error) => {
           return error instanceof EngineCallError && error.code === "TRAINING_INPUT";

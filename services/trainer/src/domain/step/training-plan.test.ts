@@ -45,7 +45,7 @@ describe("planTraining()", () => {
     assert.equal(second?.rollouts.length, 2);
   });
 
-  test("gives the tokens of each turn their advantage, and works on a rollout of which one turn has any", () => {
+  test("gives the tokens of each turn their advantage, and trains a rollout of which only one turn has one", () => {
     const base = credited(0, 0, 0, [sample(3)]);
     const turns = [
       { sample: 0, begin: 1, end: 3 },
@@ -60,7 +60,7 @@ describe("planTraining()", () => {
     );
   });
 
-  test("leaves rollouts without an advantage out of the work, not out of the weights", () => {
+  test("does not train rollouts without an advantage, but counts them in the weights", () => {
     const [only] = planTraining(CREDIT, config(1));
     assert.deepEqual(
       only?.samples.map(({ weight }) => weight),
@@ -68,7 +68,7 @@ describe("planTraining()", () => {
     );
   });
 
-  test("works on everything where an entropy bonus gives every token a gradient", () => {
+  test("trains every rollout where an entropy bonus gives every token a gradient", () => {
     const plan = planTraining(CREDIT, config(2, 0.01));
     assert.deepEqual(
       plan.map(({ samples }) => samples.length),

@@ -1,9 +1,9 @@
 /**
- * From the credit of a step to the minibatches that the engine trains on.
+ * Turns the credit of a step into the minibatches that the engine trains on.
  *
- * P1: minibatches and the samples in them follow the slots: float sums depend on the order, so nothing else may set it.
- * P2: where the loss is advantages alone, rollouts without an advantage give no gradient: they are counted in the
- *     weights and left out of the work. A minibatch in which nobody has one is skipped, and changes no optimizer state.
+ * P1: minibatches and the samples in them are ordered by slots: float sums depend on the order, so nothing else may set it.
+ * P2: where the loss has only advantages, rollouts without an advantage give no gradient: they are counted in the weights
+ *     but not trained. A minibatch without any advantage is skipped and changes no optimizer state.
  */
 
 import type { RunConfig } from "@hone/config";
@@ -18,23 +18,23 @@ import {
   splitMinibatches,
 } from "@hone/rl";
 
-/** A sample with the numbers that its sampled tokens carry. */
+/** A sample with the advantages and the weight of its sampled tokens. */
 export interface PlannedSample {
   readonly credited: CreditedRollout;
   readonly sample: Sample;
-  /** [N] of each of its sampled tokens. */
+  /** [N] one for each sampled token. */
   readonly advantages: Float32Array;
-  /** Loss weight of each of its sampled tokens. */
+  /** Loss weight of each sampled token. */
   readonly weight: number;
 }
 
 export interface PlannedMinibatch {
-  /** Samples to work on, in order (P1). Empty = the minibatch is skipped (P2). */
+  /** The samples to train on, in order (P1). Empty = the minibatch is skipped (P2). */
   readonly samples: readonly PlannedSample[];
   readonly rollouts: readonly CreditedRollout[];
 }
 
-/** Cuts a step into minibatches with loss weights. */
+/** Divides a step into minibatches with loss weights. */
 export function planTraining(credit: Credit, config: RunConfig): PlannedMinibatch[] {
   const { loss, kl } = config.algorithm;
   const isAdvantageOnly = loss.entropy === 0 && kl.coefficient === 0;
