@@ -204,7 +204,7 @@ describe("GradientRunner", () => {
 
   test("several threads want shared weights, and report a failure inside a thread", async () => {
     await withRunner({ threads: 2 }, async (runner) => {
-      await assert.rejects(runner.score(weights, samples), /weights lie in shared memory/);
+      await assert.rejects(runner.score(weights, samples), /does not lie in shared memory/);
       const outside = samples.map((sample) => ({ ...sample, tokenIds: sample.lossMask }));
       const broken = {
         ...shareWeights(weights),
@@ -248,7 +248,10 @@ describe("GradientRunner", () => {
   test("a sample whose numbers do not fit its mask is refused", async () => {
     const broken = [{ ...samples[0]!, inputs: { ...samples[0]!.inputs, advantage: [1] } }];
     await withRunner({}, (runner) =>
-      assert.rejects(runner.differentiate(weights, broken, objectives.ppo!), /Cannot train on sample 0/),
+      assert.rejects(
+        runner.differentiate(weights, broken, objectives.ppo!),
+        /sample 0 has .*it needs \d+ finite numbers/,
+      ),
     );
   });
 });

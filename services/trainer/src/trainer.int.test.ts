@@ -337,7 +337,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     const sound = `sound-${await publishRun(await runFile({ name: "sound" }))}`;
     const { phase, reason } = await endOf(broken);
     assert.equal(phase, RunPhase.FAILED);
-    assert.match(reason, /Cannot go on with broken-999999 as config_json must be a run file/);
+    assert.match(reason, /the database's row of run broken-999999 is broken: config_json must be a run file/);
     assert.equal((await endOf(sound)).phase, RunPhase.COMPLETED);
     const [row] = await sql`select stage, end_reason from trainer.runs where run_id = ${broken}`;
     assert.deepEqual(row, { stage: "failed", end_reason: reason });

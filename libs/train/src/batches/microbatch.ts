@@ -170,7 +170,7 @@ export function positionEnds(batch: Microbatch, { count, positions }: HeadChunks
 /**
  * One number of every trained token of all samples, in order of (sample, token).
  *
- * @throws TrainingInputError where a sample has not one number per trained token, or one that is not finite.
+ * @throws TrainingInputError where a sample does not have one finite number per trained token.
  */
 export function flattenEntries(
   samples: readonly TrainingSample[],
@@ -184,9 +184,10 @@ export function flattenEntries(
     for (let i = 0; i < sample.lossMask.length; i++) trained += sample.lossMask[i]!;
     const areFinite = Array.prototype.every.call(values, Number.isFinite);
     if (values.length !== trained || !areFinite) {
-      const rule = `its ${name} are ${trained} finite numbers, one per trained token`;
-      const current = areFinite ? `${values.length} numbers` : "one that is not finite";
-      throw new TrainingInputError(`train on sample ${index}`, rule, current);
+      const found = areFinite ? `has ${values.length} ${name}` : `has ${name} that are not finite`;
+      throw new TrainingInputError(
+        `sample ${index} ${found}; it needs ${trained} finite numbers, one per trained token`,
+      );
     }
     for (let i = 0; i < values.length; i++) flat.push(values[i]!);
   });

@@ -102,7 +102,7 @@ export class PassThreads {
   }
 
   async close(): Promise<void> {
-    this.#lost ??= new MicrobatchError("the pool is open", "closed");
+    this.#lost ??= new MicrobatchError("its threads are closed");
     clearTimeout(this.#idle);
     await Promise.all([this.#ending, ...this.#workers.map(({ thread }) => thread.terminate())]);
   }
@@ -132,7 +132,7 @@ export class PassThreads {
       const { pass } = worker;
       worker.pass = undefined;
       if (answer.kind === "result") pass?.resolve(answer.result);
-      else pass?.reject(new MicrobatchError("it computes", answer.message));
+      else pass?.reject(new MicrobatchError(answer.message));
     });
     thread.on("error", (error) => this.#end(String(error)));
     thread.on("exit", (code) => {
@@ -155,7 +155,7 @@ export class PassThreads {
 
   /** M3 */
   #end(reason: string): void {
-    this.#lost ??= new MicrobatchError("its thread is alive", reason);
+    this.#lost ??= new MicrobatchError(`a thread ended (${reason})`);
     for (const worker of this.#workers) worker.pass?.reject(this.#lost);
   }
 }
@@ -163,7 +163,9 @@ export class PassThreads {
 function requireShared(weights: Weights): void {
   for (const [name, values] of Object.entries(weights)) {
     if (!(values.buffer instanceof SharedArrayBuffer)) {
-      throw new TrainingInputError("train on several threads", "weights lie in shared memory", name);
+      throw new TrainingInputError(
+        `${name} does not lie in shared memory, so several threads cannot train it`,
+      );
     }
   }
 }

@@ -101,7 +101,7 @@ export function planScoring(
 
 /**
  * The passes of one update.
- * @throws TrainingInputError where a term has constants outside of their range, or a sample has not the numbers that it reads.
+ * @throws TrainingInputError where a term has constants outside of their range, or a sample lacks the numbers that a term reads.
  */
 export function planUpdate(
   samples: readonly TrainingSample[],
@@ -110,8 +110,7 @@ export function planUpdate(
 ): PlannedPasses {
   for (const term of objective.terms) {
     const problem = termProblem(term);
-    if (problem !== undefined)
-      throw new TrainingInputError("train", "the loss is one that engines compute", problem);
+    if (problem !== undefined) throw new TrainingInputError(`no engine can compute the loss: ${problem}`);
   }
   const entries = entryArrays(samples, objective);
   const plan = planMicrobatches(samples, limits);

@@ -88,7 +88,7 @@ export class UpdateThreads {
   }
 
   async close(): Promise<void> {
-    this.#lost ??= new UpdateError("the threads are open", "closed");
+    this.#lost ??= new UpdateError("its threads are closed");
     await Promise.all(this.#workers.map(({ thread }) => thread.terminate()));
   }
 
@@ -143,7 +143,7 @@ export class UpdateThreads {
     const worker: UpdateWorker = { thread, open: undefined };
     thread.on("message", (answer: UpdateAnswer) => {
       if (answer.kind === "done") worker.open?.resolve(answer);
-      else worker.open?.reject(new UpdateError("its thread computes", answer.message));
+      else worker.open?.reject(new UpdateError(answer.message));
     });
     thread.on("error", (error) => this.#end(String(error)));
     thread.on("exit", (code) => this.#end(`exit code ${code}`));
@@ -152,7 +152,7 @@ export class UpdateThreads {
 
   /** U3 */
   #end(reason: string): void {
-    this.#lost ??= new UpdateError("its threads are alive", reason);
+    this.#lost ??= new UpdateError(`a thread ended (${reason})`);
     for (const worker of this.#workers) worker.open?.reject(this.#lost);
   }
 }

@@ -113,7 +113,7 @@ export class OnnxTrainer implements TrainingEngine {
     const started = performance.now();
     checkTemperature(temperature);
     if (this.#reference === undefined) {
-      throw new TrainingInputError("score samples", "a reference was loaded (loadReference)", "none");
+      throw new TrainingInputError("no reference was loaded to score samples with");
     }
     return splitScores(samples, await this.#runner.score(this.#reference, samples, temperature), started);
   }
@@ -139,7 +139,7 @@ export class OnnxTrainer implements TrainingEngine {
 
   #ready(action: string): TrainerState {
     if (this.#state === undefined) {
-      throw new TrainingInputError(action, "the engine has weights (initialise or load comes first)", "none");
+      throw new TrainingInputError(`the engine has no weights, so it cannot ${action}; load some first`);
     }
     return this.#state;
   }

@@ -30,9 +30,5 @@ export function splitScores(
 /** @throws TrainingInputError where logits cannot be divided by it. */
 export function checkTemperature(temperature: number): void {
   if (temperature > 0) return;
-  throw new TrainingInputError(
-    "compute log-probabilities",
-    "the temperature is above 0",
-    String(temperature),
-  );
+  throw new TrainingInputError(`the temperature is ${temperature}; log-probabilities need one above 0`);
 }

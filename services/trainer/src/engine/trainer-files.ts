@@ -119,8 +119,11 @@ class AdapterFiles extends TrainerFiles {
     const adapter = await loadAdapter(folder, this.#config.spec, allocateShared);
     requireBase(folder, adapter.baseDigest, digest);
     if (!isDeepStrictEqual(adapter.lora, this.#adapters.lora)) {
-      const rule = `its adapters are those of the run, ${JSON.stringify(this.#adapters.lora)}`;
-      throw new TrainingInputError(`load ${folder}`, rule, JSON.stringify(adapter.lora));
+      const wanted = JSON.stringify(this.#adapters.lora);
+      const found = JSON.stringify(adapter.lora);
+      throw new TrainingInputError(
+        `the adapters in ${folder} are ${found}, but those of the run are ${wanted}`,
+      );
     }
     return { ...weights, ...adapter.weights };
   }
@@ -146,9 +149,7 @@ class AdapterFiles extends TrainerFiles {
     const { start, spec } = this.#config;
     if (start.kind === "fresh") {
       throw new TrainingInputError(
-        "train adapters",
-        "their base is a checkpoint",
-        "a model made from scratch",
+        "adapters cannot be trained on a model made from scratch; give a checkpoint",
       );
     }
     const { weights, digest, spec: found } = await loadMerged(start.folder, { allocate: allocateShared });
@@ -158,7 +159,8 @@ class AdapterFiles extends TrainerFiles {
   }
 
   #readBase(): Base {
-    if (this.#base === undefined) throw new TrainingInputError("save", "the base is loaded", "nothing");
+    if (this.#base === undefined)
+      throw new TrainingInputError("the base of the adapters is not loaded, so they cannot be saved");
     return this.#base;
   }
 }
@@ -167,11 +169,13 @@ function findBaseIn(folder: string | undefined) {
   return folder === undefined ? {} : { findBase: async () => folder };
 }
 
-/** @throws TrainingInputError naming the field in which the model of a folder is another one. */
+/** @throws TrainingInputError naming the field in which the model of a folder differs. */
 export function requireSameShape(wanted: ModelSpec, found: ModelSpec, folder: string): void {
   for (const field of Object.keys(wanted) as (keyof ModelSpec)[]) {
     if (isDeepStrictEqual(wanted[field], found[field])) continue;
-    const rule = `its ${field} is that of the run, ${JSON.stringify(wanted[field])}`;
-    throw new TrainingInputError(`load ${folder}`, rule, JSON.stringify(found[field]));
+    const [is, expected] = [JSON.stringify(found[field]), JSON.stringify(wanted[field])];
+    throw new TrainingInputError(
+      `the ${field} of the model in ${folder} is ${is}, but that of the run is ${expected}`,
+    );
   }
 }

@@ -110,8 +110,9 @@ class AdapterFiles extends FsdpFiles {
   constructor(config: FsdpEngineConfig, adapters: AdapterConfig) {
     super({ spec: config.spec, lora: adapters.lora });
     if (config.start.kind === "fresh") {
-      const rule = "their base is a checkpoint";
-      throw new TrainingInputError("train adapters", rule, "a model made from scratch");
+      throw new TrainingInputError(
+        "adapters cannot be trained on a model made from scratch; give a checkpoint",
+      );
     }
     this.#config = config;
     this.#adapters = adapters;
@@ -130,8 +131,11 @@ class AdapterFiles extends FsdpFiles {
     const adapter = await locateAdapter(folder, spec);
     requireBase(folder, adapter.baseDigest, await this.#digest());
     if (!isDeepStrictEqual(adapter.lora, this.#adapters.lora)) {
-      const rule = `its adapters are those of the run, ${JSON.stringify(this.#adapters.lora)}`;
-      throw new TrainingInputError(`load ${folder}`, rule, JSON.stringify(adapter.lora));
+      const wanted = JSON.stringify(this.#adapters.lora);
+      const found = JSON.stringify(adapter.lora);
+      throw new TrainingInputError(
+        `the adapters in ${folder} are ${found}, but those of the run are ${wanted}`,
+      );
     }
     if (!isBaseNeeded) return adapter.places;
     requireSameShape(spec, (await inspectMerged(this.#base)).spec, this.#base);
