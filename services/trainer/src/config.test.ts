@@ -6,7 +6,7 @@ import { SettingError } from "@hone/service-kit";
 import { readTrainerConfig } from "./config.ts";
 
 describe("readTrainerConfig()", () => {
-  test("a trainer has one node unless it is told otherwise", () => {
+  test("a trainer has one node by default", () => {
     const { torch } = readTrainerConfig({ HONE_TRAINER_PYTHON: "python", HONE_NATS_URL: "x", PATH: "/bin" });
     assert.equal(torch?.nodes, 1);
     assert.deepEqual(torch.environment, { PATH: "/bin" });
@@ -27,12 +27,12 @@ describe("readTrainerConfig()", () => {
     assert.equal(readTrainerConfig({ HONE_TRAINER_MEMORY_MIB: "700" }).engineMemoryBytes, 700 * 2 ** 20);
   });
 
-  test("EPISODES has its usual size again once nobody gives another one", () => {
+  test("EPISODES gets its default size back once its setting is removed", () => {
     assert.equal(readTrainerConfig({}).episodesMaxBytes, EPISODES_MAX_BYTES);
     assert.equal(readTrainerConfig({ HONE_EPISODES_MAX_BYTES: "5000000" }).episodesMaxBytes, 5_000_000);
   });
 
-  test("refuses nodes for an engine that has one, and what is no number of nodes", () => {
+  test("refuses several nodes without PyTorch, and values that are not a number of nodes", () => {
     assert.throws(
       () => readTrainerConfig({ HONE_TRAINER_NODES: "2" }),
       (error) => error instanceof SettingError && /HONE_TRAINER_NODES must be 1 without/.test(error.message),

@@ -84,7 +84,7 @@ export function readTrainerConfig(environment: Environment): TrainerServiceConfi
   const hub = readHubSettings(environment, homedir());
   return {
     ...base,
-    // Who takes the variable away wants the usual size again; other services leave the stream as the trainer made it.
+    // Without the variable the stream gets its default size back; other services leave it as the trainer made it.
     episodesMaxBytes: base.episodesMaxBytes ?? EPISODES_MAX_BYTES,
     leaseMs: own.HONE_TRAINER_LEASE_MS,
     engineThreads: own.HONE_TRAINER_THREADS,

@@ -53,7 +53,7 @@ export async function createEngine(
   });
 }
 
-/** What the engine starts from, and what of it is trained. */
+/** The weights that the engine starts from, and which of them are trained. */
 function startOf(
   { config }: RunRecord,
   origin: RunModel["origin"],

@@ -93,7 +93,7 @@ describe("a run that failed", { timeout: 240_000 }, () => {
   }
 
   for (const stateEvery of [1, 3]) {
-    test(`says why, leaves nothing half-done, and once resumed trains what one that never failed trains: a state every ${stateEvery}`, async () => {
+    test(`says why, and once resumed trains the same as a run that never failed: a whole state every ${stateEvery} versions`, async () => {
       const calm = await submit(`calm-${stateEvery}`, { stateEvery });
       await endOf(calm);
       failIn("lost", 2);

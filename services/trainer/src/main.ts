@@ -1,4 +1,4 @@
-/** The process of the service: runs until it is told to stop. */
+/** The process of the service, which runs until a signal stops it. */
 
 import { runService } from "@hone/service-kit";
 import { trainerService } from "./service.ts";

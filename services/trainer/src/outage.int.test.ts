@@ -24,7 +24,7 @@ const RUN_DEADLINE_MS = 90_000;
 /** A fraction of what a run of this file makes, and several times what a step makes. */
 const SMALL_EPISODES_BYTES = 64 * 1024;
 
-test("a run outlives a restart of the bus and of the database", { timeout: 240_000 }, async () => {
+test("a run survives a restart of the bus and of the database", { timeout: 240_000 }, async () => {
   await using folder = await temporaryFolder("outage");
   const natsFolder = `${folder.path}/nats`;
   const postgresFolder = `${folder.path}/postgres`;

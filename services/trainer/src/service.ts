@@ -1,8 +1,8 @@
 /**
  * The trainer: run requests in, trained policies out.
  *
- * What a run is lies in PostgreSQL, JetStream and the state folder; this process holds nothing that the next one
- * could not read there.
+ * The state of a run lies in PostgreSQL, JetStream and the state folder; this process holds nothing that the next one
+ * cannot read there.
  */
 
 import { BucketName, openBucket } from "@hone/messaging";
@@ -119,7 +119,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
   },
 };
 
-/** Lets the other nodes of a trainer of several come. */
+/** Listens for the other nodes of a trainer that has several. */
 async function listenForNodes(
   { torch, httpHost: host }: TrainerServiceConfig,
   logger: Logger,

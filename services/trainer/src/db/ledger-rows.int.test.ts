@@ -93,7 +93,7 @@ describe("the ledger", () => {
     assert.deepEqual(worth, expected);
   });
 
-  test("keeps how the tasks of a step went, of committed steps only", async () => {
+  test("stores the results of a step's tasks, only for committed steps", async () => {
     const run = await world.claimedRun();
     const visitsOf = (step: number) => [
       { step, task: 0, taskId: "rows.jsonl:7", success: 1 / 3, nextCursor: 12 * step },
@@ -130,7 +130,7 @@ describe("the ledger", () => {
     assert.equal(worth[1]?.turnAdvantages, undefined);
   });
 
-  test("a state to go on from stays where it was until another one with the optimizer is there", async () => {
+  test("the state for a restart stays the same until another one with the optimizer is committed", async () => {
     const run = await world.claimedRun();
     const recoveryOf = async () => (await ledger.load(run.runId))?.recovery;
     const folder = (name: string) => `runs/${run.runId}/state/${name}-1`;
@@ -162,7 +162,7 @@ describe("the ledger", () => {
     assert.equal(row?.arithmetic, "two workers");
   });
 
-  test("a state that was made again by other arithmetic takes the place of the committed one", async () => {
+  test("a state that another arithmetic made again replaces the committed one", async () => {
     const run = await world.claimedRun();
     await ledger.commit(commitOf(run, 0));
     await ledger.commit(commitOf(run, 1, { isWhole: false }));
@@ -179,7 +179,7 @@ describe("the ledger", () => {
     assert.deepEqual({ ...step }, { state_digest: "other", state_folder: folder });
   });
 
-  test("a run that was committed before files of states were recorded goes on, and records them", async () => {
+  test("a run that is older than the record of states' files goes on, and records them", async () => {
     const schema = "before_files";
     const database = await openDatabase({ url: world.url, schema });
     await migrate(database, { migrations: migrations.filter(({ id }) => id < 8) });
@@ -198,7 +198,7 @@ describe("the ledger", () => {
     await database.close();
   });
 
-  test("names the column where the files of a state are none, or lie elsewhere", async () => {
+  test("names the column when a state's files are not valid, or lie outside of its folder", async () => {
     const run = await world.claimedRun();
     await ledger.commit(commitOf(run, 0));
     for (const files of [{ "../../other": SHA }, { "/etc/passwd": SHA }, { a: "none" }, [SHA]]) {
@@ -235,7 +235,7 @@ describe("the ledger", () => {
     assert.equal(await ledger.commit(commitOf(run, 0)), false);
   });
 
-  test("of two owners that commit the same step at once one wins, and its rows alone are there", async () => {
+  test("when two owners commit the same step at once, one wins and only its rows are stored", async () => {
     const run = await world.claimedRun("one");
     await ledger.commit(commitOf(run, 0));
     const [newer] = await runRows.claim("one", LEASE_MS, [], noneBroken);
@@ -248,7 +248,7 @@ describe("the ledger", () => {
     assert.equal((await trained(run.runId)).length, 2);
   });
 
-  test("a rollout that was trained is refused in a second commit, which then changes nothing", async () => {
+  test("a second commit with a rollout that was trained already is refused and changes nothing", async () => {
     const run = await world.claimedRun();
     await ledger.commit(commitOf(run, 0));
     await ledger.commit(commitOf(run, 1));
@@ -268,7 +268,7 @@ describe("the ledger", () => {
     assert.equal((await trained(run.runId)).length, 4_500);
   });
 
-  test("an evaluation is recorded once and only under the present epoch", async () => {
+  test("an evaluation is recorded once and only under the current epoch", async () => {
     const run = await world.claimedRun();
     const record = { version: 0, mode: "sampled", episodes: 4, metrics: { success: 0.5 } } as const;
     assert.equal(await ledger.recordEvaluation(run.runId, run.epoch, [record], 7), true);

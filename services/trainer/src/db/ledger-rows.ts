@@ -1,9 +1,9 @@
 /**
- * The ledger: what was trained, and by whom.
+ * The ledger: which rollouts were trained, and by which owner.
  *
  * L1: a commit is one transaction: ledger rows, step row and the run's version, all or nothing.
- * L2: it takes effect only where the owner's epoch and version k-1 still hold.
- * L3: (run, slot) is unique: a rollout that was trained can be in no second commit.
+ * L2: it takes effect only where the owner's epoch and version k-1 are still current.
+ * L3: (run, slot) is unique: a rollout that was trained cannot be in a second commit.
  */
 
 import { compareSlots, parseSlotKey, slotKey } from "@hone/core";
@@ -145,7 +145,7 @@ export class LedgerRows implements RunLedger {
         }
         return true;
       },
-      { action: `note a state of ${runId}` },
+      { action: `record a state of ${runId}` },
     );
   }
 
@@ -270,7 +270,7 @@ export class LedgerRows implements RunLedger {
   }
 }
 
-/** A row by its column names. */
+/** A row of the ledger, keyed by column names. */
 function rowOf(
   commit: Commit,
   { rollout, reward, advantage, turnAdvantages, tokenAdvantages }: Commit["trained"][number],

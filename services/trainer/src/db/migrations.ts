@@ -1,4 +1,4 @@
-/** Migrations of the schema "trainer". Append only: what was applied somewhere never changes. */
+/** Migrations of the schema "trainer". They are append-only: a migration that was applied somewhere never changes. */
 
 import type { Migration } from "@hone/storage";
 

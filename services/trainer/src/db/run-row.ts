@@ -1,6 +1,6 @@
 /**
- * A row of `runs` in the domain's words. Rows are written by the trainer alone, but people have hands and disks have days:
- * what a run goes on from is checked here, so that a row that is none ends its own run and no other.
+ * Turns a row of `runs` into a run record. Only the trainer writes rows, but people edit them and disks damage them, so the
+ * values from which a run goes on are checked here: a broken row ends its own run and no other.
  */
 
 import { ConfigError, type RunConfig, resolveRunConfig } from "@hone/config";
@@ -13,13 +13,13 @@ import type { runs } from "./schema.ts";
 
 type RunRow = typeof runs.$inferSelect;
 
-/** Paths below the state's folder, none of which leads out of it. */
+/** Paths below the state's folder; none of them may lead out of it. */
 const stateFiles = z.record(
   z.string().regex(/^(?!\.\.?(\/|$))[^/\0]+(\/(?!\.\.?(\/|$))[^/\0]+)*$/),
   z.string().regex(/^[0-9a-f]{64}$/),
 );
 
-/** @throws {BrokenRowError} naming the column that holds something else than it should. */
+/** @throws {BrokenRowError} naming the column whose value is not valid. */
 export function recordOf(row: RunRow): RunRecord {
   const config = configOf(row);
   checkId(row, config);
@@ -63,7 +63,7 @@ function recoveryOf(row: RunRow): Recovery | undefined {
   return { folder: stateFolder, digest: stateDigest, files, version, warmUpdates: 0 };
 }
 
-/** They are joined to a folder, and read. */
+/** The files are checked because their names are joined to a folder, from which they are read. */
 function filesOf({ runId }: RunRow, column: string, files: unknown): StateFiles {
   const parsed = stateFiles.safeParse(files);
   if (parsed.success) return parsed.data;
@@ -80,14 +80,14 @@ function configOf({ runId, configJson }: RunRow): RunConfig {
   }
 }
 
-/** Subjects and folders are named after it. */
+/** The id is checked because subjects and folders are named after it. */
 function checkId({ runId, requestSequence }: RunRow, { name }: RunConfig): void {
   const expected = isRunName(name) ? runIdOf(name, requestSequence) : name;
   if (runId === expected) return;
-  throw new BrokenRowError(runId, `run_id must be ${expected}, of its name and request`, runId);
+  throw new BrokenRowError(runId, `run_id must be ${expected}, from its name and request`, runId);
 }
 
-/** A folder elsewhere would be read, served and in the end tidied up. */
+/** The folders are checked because one elsewhere would be read, served and in the end deleted. */
 function checkState(row: RunRow): void {
   const { runId, version, stateFolder, nextSequence, recoveryFolder, recoveryVersion } = row;
   const part = recoveryVersion === null ? `warm-${row.warmUpdates}` : String(recoveryVersion);

@@ -19,13 +19,13 @@ describe("runs and who owns them", () => {
   after(() => world?.close());
   beforeEach(() => world.clear());
 
-  test("a request that comes twice inserts one run", async () => {
+  test("a request that is delivered twice inserts one run", async () => {
     const run = { runId: "twice-900", requestSequence: 900, name: "twice", configJson: "{}" };
     assert.deepEqual(await runRows.insert(run), { kind: "inserted" });
     assert.deepEqual(await runRows.insert(run), { kind: "known" });
   });
 
-  test("of many runs of one name that come at once, one is inserted; the next when it is over", async () => {
+  test("when many runs of one name arrive at once, one is inserted, and another only after its end", async () => {
     const run = (sequence: number) => ({
       runId: `same-${sequence}`,
       requestSequence: sequence,
@@ -40,7 +40,7 @@ describe("runs and who owns them", () => {
     assert.deepEqual(await runRows.insert(run(905)), { kind: "inserted" });
   });
 
-  test("one of many trainers that look at once gets a free run", async () => {
+  test("when many trainers look for a free run at once, exactly one claims it", async () => {
     const runId = await world.insertRun();
     const owners = ["a", "b", "c", "d", "e", "f"];
     const claims = await Promise.all(owners.map((owner) => runRows.claim(owner, LEASE_MS, [], noneBroken)));
@@ -50,7 +50,7 @@ describe("runs and who owns them", () => {
     );
   });
 
-  test("a run under lease is left to its owner, and free once the lease is over", async () => {
+  test("a run stays with its owner during the lease, and may be claimed afterwards", async () => {
     const runId = await world.insertRun();
     await runRows.claim("one", 50, [], noneBroken);
     const taken = await eventually(
@@ -66,7 +66,7 @@ describe("runs and who owns them", () => {
     assert.deepEqual(await runRows.claim("one", LEASE_MS, [], noneBroken), []);
   });
 
-  test("a lease that the database's clock left far ahead, as it went back, counts as over", async () => {
+  test("a lease that lies far in the future because the database's clock went back counts as over", async () => {
     const run = await world.claimedRun("one");
     const ahead = sql`update runs set lease_until = now() + interval '1 hour' where run_id = ${run.runId}`;
     await query(database, (db) => db.execute(ahead));
@@ -74,7 +74,7 @@ describe("runs and who owns them", () => {
     assert.deepEqual([taken?.runId, taken?.epoch], [run.runId, 2]);
   });
 
-  test("a run that a paused trainer keeps locked in a transaction holds up no other run", async () => {
+  test("a run that a paused trainer keeps locked in a transaction does not delay other runs", async () => {
     const locked = await world.insertRun();
     const free = await world.insertRun();
     const isLocked = Promise.withResolvers<void>();
@@ -98,7 +98,7 @@ describe("runs and who owns them", () => {
     await paused;
   });
 
-  test("a run with which trainer after trainer died is taken alone, the one with fewer deaths first", async () => {
+  test("runs with which several trainers in a row died are claimed one at a time, those with fewer deaths first", async () => {
     const claim = async (heldHere: string[] = []) =>
       (await runRows.claim("one", LEASE_MS, heldHere, noneBroken)).map(({ runId, tenures }) => [
         runId,
@@ -117,20 +117,20 @@ describe("runs and who owns them", () => {
     assert.deepEqual(await claim([healthy]), [[deadly, 5]]);
   });
 
-  test("a restarted trainer takes its own runs at once, under a new epoch", async () => {
+  test("a restarted trainer claims its own runs at once, under a new epoch", async () => {
     const run = await world.claimedRun("one");
     const [again] = await runRows.claim("one", LEASE_MS, [], noneBroken);
     assert.equal(again?.epoch, run.epoch + 1);
     assert.deepEqual(await runRows.claim("one", LEASE_MS, [run.runId], noneBroken), []);
   });
 
-  test("a released run is free at once", async () => {
+  test("a released run may be claimed at once", async () => {
     const run = await world.claimedRun("one");
     await runRows.release(run.runId, run.epoch);
     assert.equal((await runRows.claim("two", LEASE_MS, [], noneBroken))[0]?.runId, run.runId);
   });
 
-  test("wishes reach the owner with its lease, and a finished run takes none", async () => {
+  test("requests to cancel or pause reach the owner with its lease, and a finished run accepts none", async () => {
     const run = await world.claimedRun();
     await runRows.requestControl(run.runId, "pause");
     assert.deepEqual(await ledger.renew(run.runId, run.epoch, LEASE_MS), {
@@ -149,7 +149,7 @@ describe("runs and who owns them", () => {
     assert.equal((await ledger.load(run.runId))?.endReason, "asked for");
   });
 
-  test("a refused run leaves no row, an accepted one is not removed by a late refusal", async () => {
+  test("a refused run leaves no row, and a late refusal does not remove an accepted run", async () => {
     const runId = await world.insertRun();
     const [run] = await runRows.claim("one", LEASE_MS, [], noneBroken);
     await runRows.remove(runId, run!.epoch);
@@ -159,7 +159,7 @@ describe("runs and who owns them", () => {
     assert.notEqual(await runRows.load(active.runId), undefined);
   });
 
-  test("rows edited by hand are told of, each with its reason, and hold up no other", async () => {
+  test("rows that were broken by hand are reported with their reasons, and do not delay other runs", async () => {
     const edits: Array<[change: ReturnType<typeof sql>, reason: RegExp]> = [
       [sql`config_json = 'rubbish'`, /config_json must be a run file/],
       [sql`config_json = '{"name":"test"}'`, /config_json must be a run file/],

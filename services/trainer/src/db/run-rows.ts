@@ -2,10 +2,10 @@
  * Rows of `runs`: admission, ownership by lease, requests to cancel or pause.
  *
  * O1: leases are times of the database's clock; trainers' clocks do not matter. When the database's clock goes back, a
- *     lease that lies further ahead than any trainer may ask for counts as over.
- * O2: a row that a paused process keeps locked in a transaction holds up no other run.
- * O3: a run with which process after process died is taken alone, so that it takes no other run along.
- * O4: a row that holds no run any more (edited by hand, damaged) holds up no other: it is claimed and told of.
+ *     lease that lies further in the future than any trainer may ask for counts as over.
+ * O2: a row that a paused process keeps locked in a transaction does not delay other runs.
+ * O3: a run with which several processes in a row died is claimed alone, so that no other run dies with the process.
+ * O4: a broken row (edited by hand, damaged) does not delay other runs: it is claimed and reported.
  */
 
 import {
@@ -39,14 +39,14 @@ import { runs } from "./schema.ts";
 
 const UNFINISHED = [RunStage.admitting, RunStage.active];
 
-/** Locks are numbers, and other things are locked too. */
+/** Prefix of the lock on a name: locks are numbers, and other things in the database are locked, too. */
 const NAME_LOCK = "hone run name ";
 /** No trainer may ask for a longer lease: see HONE_TRAINER_LEASE_MS. */
 const MAX_LEASE_MS = 600_000;
-/** Tenures without progress that are put down to bad luck: kills of the process for reasons outside the run (O3). */
+/** This many tenures without progress may be chance: the process was killed for reasons outside the run (O3). */
 const FREE_TENURES = 3;
 
-/** How long a failed run keeps the episodes that it would replay: whoever looks at it once a week can resume it. */
+/** How long a failed run keeps the episodes that it would replay: long enough for people who look once a week. */
 const REPLAYABLE_MS = 8 * 86_400_000;
 
 /** Time on the database's clock (O1). */
@@ -96,7 +96,7 @@ export class RunRows implements RunRegistry {
     heldHere: readonly string[],
     onBroken: (run: BrokenRun) => void,
   ): Promise<RunRecord[]> {
-    // A run of this very instance is free at once: whoever held it under this name is gone, unless it is held here.
+    // A run of this instance may be claimed at once, unless this process holds it: an earlier process of the name is gone.
     const isFree = or(
       isNull(runs.leaseUntil),
       lt(runs.leaseUntil, sql`now()`),
@@ -238,7 +238,7 @@ export class RunRows implements RunRegistry {
         const [resumed] = await tx
           .update(runs)
           .set({
-            // One that made nothing yet may have failed before the services agreed to it.
+            // A run without any state may have failed before the services agreed to it.
             stage: sql`case when version is null and recovery_folder = '' then 'admitting' else 'active' end`,
             endReason: "",
             endedAt: null,

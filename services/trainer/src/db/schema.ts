@@ -1,11 +1,11 @@
 /**
  * Tables of the trainer, in its schema "trainer". The SQL that makes them is in migrations.ts.
  *
- *   runs          one row a run: its file, its owner, the last committed version
- *   ledger        one row a trained rollout; unique, so none is trained twice
- *   steps         one row a committed version, with its figures
- *   visits        one row a task of a committed step, where the run has a curriculum
- *   evaluations   one row a version and mode
+ *   runs          one row per run: its file, its owner, the last committed version
+ *   ledger        one row per trained rollout; unique, so none is trained twice
+ *   steps         one row per committed version, with its metrics
+ *   visits        one row per task of a committed step, where the run has a curriculum
+ *   evaluations   one row per version and mode
  */
 
 import {
@@ -35,21 +35,21 @@ export const runs = pgTable("runs", {
   version: integer("version"),
   stateFolder: text("state_folder").notNull().default(""),
   stateDigest: text("state_digest").notNull().default(""),
-  /** SHA-256 by file; empty in rows of before files were recorded. */
+  /** SHA-256 by file; empty in rows that are older than the record of files. */
   stateFiles: jsonb("state_files").$type<Record<string, string>>().notNull().default({}),
-  /** What the bits of the version depend on beside the run; empty in rows of before it was noted. */
+  /** What the bits of the version depend on beside the run; empty in rows that are older than this column. */
   arithmetic: text("arithmetic").notNull().default(""),
-  /** The newest state with the optimizer; empty before the first, and in rows of before there were others. */
+  /** The newest state with the optimizer; empty before the first, and in rows that are older than this column. */
   recoveryFolder: text("recovery_folder").notNull().default(""),
   recoveryDigest: text("recovery_digest").notNull().default(""),
   recoveryFiles: jsonb("recovery_files").$type<Record<string, string>>().notNull().default({}),
-  /** Its version; null = it was saved within the warm start, after so many updates. */
+  /** The version of that state; null = it was saved within the warm start, after `warm_updates` updates. */
   recoveryVersion: integer("recovery_version"),
   warmUpdates: integer("warm_updates").notNull().default(0),
   nextSequence: bigint("next_sequence", { mode: "number" }).notNull().default(1),
   owner: text("owner"),
   epoch: bigint("epoch", { mode: "number" }).notNull().default(0),
-  /** Tenures since the last commit or evaluation whose process did not live to their end. */
+  /** Tenures since the last commit or evaluation whose process died before they ended. */
   tenures: integer("tenures").notNull().default(0),
   leaseUntil: timestamp("lease_until", { withTimezone: true }),
   resumptions: integer("resumptions").notNull().default(0),
@@ -66,7 +66,7 @@ export const ledger = pgTable(
     runId: text("run_id").notNull(),
     /** Slot: `<split>.<step>.<task>.<index>`. */
     slot: text("slot").notNull(),
-    /** Version that its training made. */
+    /** The version that was trained on it. */
     version: integer("version").notNull(),
     attempt: integer("attempt").notNull(),
     outcome: text("outcome").notNull(),
@@ -77,7 +77,7 @@ export const ledger = pgTable(
     highestVersion: integer("highest_version"),
     reward: doublePrecision("reward").notNull(),
     advantage: doublePrecision("advantage").notNull(),
-    /** Where its scored episode stood in EPISODES. */
+    /** Position of its scored episode in EPISODES. */
     sequence: bigint("sequence", { mode: "number" }).notNull(),
     stateDigest: text("state_digest").notNull(),
     /** Advantage of each turn's tokens, the episode's part included; null = `advantage` is that of every token. */
@@ -127,9 +127,9 @@ export const visits = pgTable(
     /** Index within the step's batch. */
     task: integer("task").notNull(),
     taskId: text("task_id").notNull(),
-    /** Share of its rollouts that passed; null = none of them counts. */
+    /** Share of the task's rollouts that passed; null = none of them counts. */
     success: doublePrecision("success"),
-    /** Where the step after this one looks for tasks. */
+    /** Where the next step begins to look for tasks. */
     nextCursor: bigint("next_cursor", { mode: "number" }).notNull(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.step, table.task] })],

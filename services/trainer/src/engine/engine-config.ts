@@ -1,4 +1,4 @@
-/** What an engine is made for. */
+/** The configuration of a training engine. */
 import { cpus } from "node:os";
 import type { BaseReference, CheckpointOrigin, Companions, ElementType } from "@hone/checkpoint";
 import { type LoraSpec, listTrained, type ModelSpec, parameterSize } from "@hone/nn";
@@ -13,17 +13,17 @@ export type ModelStart =
 /** Adapters that are trained instead of the model, which must start from a checkpoint. */
 export interface AdapterConfig {
   readonly lora: LoraSpec;
-  /** Of their first values. */
+  /** Seed of the adapters' first values. */
   readonly seed: number;
-  /** Where saved states say that their base is, relative to their folder. */
+  /** Path of the base that saved states name, relative to their folder. */
   readonly basePlace: string;
-  /** What exports call the base. */
+  /** The base model as exports name it. */
   readonly exportedBase: BaseReference;
-  /** How exports store them; default float32. */
+  /** Element type of the adapters in exports; default float32. */
   readonly exportedType?: ElementType | undefined;
 }
 
-/** What every engine is told. */
+/** The configuration that every engine takes. */
 export interface EngineConfig {
   /** The model that `initialise` makes; `load` takes the one of its folder, which must have the same shape. */
   readonly spec: ModelSpec;
@@ -45,7 +45,7 @@ export interface OnnxEngineConfig extends EngineConfig {
   readonly threads?: number;
   /** What the threads share; default microbatches. The result does not depend on it. */
   readonly sharing?: ThreadSharing;
-  /** Layers that are computed again on the way back instead of being kept; default 0. The result does not depend on it. */
+  /** Layers that are recomputed in the backward pass instead of being kept; default 0. The result does not depend on it. */
   readonly recomputedLayers?: number;
   /** What a training session takes before its first pass, see `TrainingPlan`; default 0. */
   readonly reservedBytes?: number;
@@ -63,7 +63,7 @@ export const DEFAULT_MICROBATCH_TOKENS = 1024;
 /** Weights and the optimizer's two moments of each. */
 const STATE_BYTES_PER_PARAMETER = 3 * 4;
 
-/** What the state of training takes on the disk, about. */
+/** The approximate size of a training state on the disk. */
 export function stateBytesOf({ spec, adapters }: Pick<EngineConfig, "spec" | "adapters">): number {
   const trained = listTrained({ spec, lora: adapters?.lora });
   return trained.reduce((sum, parameter) => sum + parameterSize(parameter), 0) * STATE_BYTES_PER_PARAMETER;

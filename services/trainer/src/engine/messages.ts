@@ -1,7 +1,7 @@
 /** What the engine's thread and its owner send each other. One call is in work at a time; answers carry its number. */
 import type { TrainingEngine } from "../domain/step/training-engine.ts";
 
-/** What can be asked of the thread; closing ends it instead. */
+/** The calls that the thread answers; `close` ends the thread instead. */
 export type EngineMethod = Exclude<keyof TrainingEngine, "close">;
 
 /** Owner -> thread. */

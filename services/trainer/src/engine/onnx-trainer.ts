@@ -32,7 +32,7 @@ import { checkTemperature, splitScores } from "./split-scores.ts";
 import { type TrainerFiles, trainerFiles } from "./trainer-files.ts";
 
 interface TrainerState {
-  /** Those that are trained, and with adapters those of the base. */
+  /** The trained weights, and with adapters also those of the base. */
   readonly weights: Weights;
   readonly optimizer: AdamWState;
 }
@@ -71,7 +71,7 @@ export class OnnxTrainer implements TrainingEngine {
   }
 
   async load(folder: string): Promise<void> {
-    this.#state = undefined; // Its memory is free before the next weights need theirs.
+    this.#state = undefined; // Frees its memory before the next weights are loaded.
     const weights = await this.#files.load(folder);
     this.#state = { weights, optimizer: await this.#files.loadOptimizer(folder) };
   }

@@ -1,4 +1,4 @@
-/** From the flat numbers of all trained tokens to those of each sample, as the port has them. */
+/** Splits the flat numbers of all trained tokens into those of each sample, as the port returns them. */
 import { type ScoredEntries, TrainingInputError, type TrainingSample } from "@hone/train";
 import type { SampleScores } from "../domain/step/training-engine.ts";
 

@@ -1,6 +1,6 @@
 /**
- * What the embedded engine reads and writes: the whole model, or adapters beside a base that is read once and stays as it
- * is. Weights lie in shared memory, where the engine's threads read them.
+ * The files of the embedded engine: the whole model, or adapters beside a base that is read once and never changes.
+ * Weights lie in shared memory, where the engine's threads read them.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -31,7 +31,7 @@ import type { AdapterConfig, OnnxEngineConfig } from "./engine-config.ts";
 
 export abstract class TrainerFiles {
   readonly model: AdaptedModel;
-  /** What is trained. */
+  /** The trained parameters. */
   readonly parameters: readonly ParameterInfo[];
 
   constructor(model: AdaptedModel) {
@@ -43,12 +43,12 @@ export abstract class TrainerFiles {
   abstract initialise(): Promise<Weights>;
   /** The weights of a folder that `save` wrote. */
   abstract load(folder: string): Promise<Weights>;
-  /** Writes what is trained bit by bit, and the optimizer where one is given. */
+  /** Writes the trained weights bit for bit, and the optimizer where one is given. */
   abstract save(folder: string, weights: Weights, optimizer?: AdamWState): Promise<SavedState>;
-  /** Writes a folder for people. */
+  /** Writes a Hugging Face or PEFT folder for use outside of Hone. */
   abstract exportTo(folder: string, weights: Weights): Promise<SavedState>;
 
-  /** The optimizer's state of a folder, or one that has made no update. */
+  /** The optimizer's state in a folder, or a fresh one. */
   async loadOptimizer(folder: string): Promise<AdamWState> {
     return (await loadOptimizer(folder, this.parameters)) ?? initialiseAdamW(this.parameters);
   }

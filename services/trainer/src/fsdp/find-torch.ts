@@ -1,5 +1,5 @@
 /**
- * Whether this trainer has PyTorch, and what the workers of a run are to be like.
+ * Finds out whether this trainer has PyTorch, and decides how the workers of a run compute.
  *
  * The interpreter is asked once, with the first run that wants it: importing PyTorch takes seconds.
  */
@@ -15,7 +15,7 @@ import type { FsdpEngineConfig, TorchDevice, TorchHost } from "./fsdp-config.ts"
 import type { TorchNodes } from "./torch-nodes.ts";
 import { packageEnvironment } from "./torchrun.ts";
 
-/** What the interpreter said of itself. */
+/** What the interpreter reported about PyTorch. */
 export interface TorchFacts {
   readonly device: TorchDevice;
   /** Of this node; 0 on CPUs. */
@@ -23,12 +23,12 @@ export interface TorchFacts {
   readonly version: string;
 }
 
-/** PyTorch as the host has it, or why there is none. */
+/** The host's PyTorch, or why it has none. */
 export type FoundTorch =
   | { readonly kind: "found"; readonly facts: TorchFacts }
   | { readonly kind: "missing"; readonly reason: string };
 
-/** How the workers of a run compute: what is left open in the run file is decided by the devices. */
+/** How the workers of a run compute: the devices decide what the run file leaves open. */
 export type WorkerPlan = Pick<
   FsdpEngineConfig,
   "worldSize" | "computeType" | "recomputesLayers" | "offloadsToHost"
@@ -36,7 +36,7 @@ export type WorkerPlan = Pick<
 
 /** The release that contracts with PyTorch are written for (services/trainer/torch/pyproject.toml). */
 const TORCH_RELEASE = "2.13.";
-/** Ranks of one host on CPUs; more is a mistake. */
+/** The most ranks of one host on CPUs; a larger number is a mistake. */
 const MAX_CPU_WORKERS = 64;
 
 export class TorchFinder {
@@ -58,7 +58,7 @@ export class TorchFinder {
     return found;
   }
 
-  /** What is wrong with a run that trains with FSDP2; nothing for other engines. */
+  /** The problems of a run that trains with FSDP2; none for other engines. */
   async problems({ trainer: { engine } }: RunConfig): Promise<Problem[]> {
     if (engine.kind !== "fsdp2") return [];
     const found = await this.find();
@@ -170,7 +170,7 @@ function problem(name: string, value: unknown, allowed: string): Problem {
   return { key, valueJson: JSON.stringify(value), allowed, message: problemMessage(key, value, allowed) };
 }
 
-/** A traceback's last line says what is wrong. */
+/** The last line of a traceback, which names the error. */
 function lastLine(text: string): string {
   return text.trim().split("\n").at(-1) ?? "";
 }

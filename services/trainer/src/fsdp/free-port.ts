@@ -1,4 +1,4 @@
-/** Ports for those who are told where to listen: the rendezvous of a group is Python's. */
+/** Finds a free port for PyTorch's rendezvous, which must be given the port to listen on. */
 import { createServer } from "node:net";
 
 /** A port on which nobody listens now, on any address of this machine. */

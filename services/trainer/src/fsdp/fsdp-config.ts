@@ -1,9 +1,9 @@
-/** What an engine on PyTorch workers is made for, and what it is made with. */
+/** Configuration of an engine on PyTorch workers, and of the machine that runs them. */
 import type { Logger } from "@hone/telemetry";
 import type { EngineConfig } from "../engine/engine-config.ts";
 import type { TorchNodes } from "./torch-nodes.ts";
 
-/** What layers compute with; weights, sums of gradients and the optimizer are float32. */
+/** Number type in which layers compute; weights, sums of gradients and the optimizer are float32. */
 export type ComputeType = "float32" | "bfloat16";
 
 export type TorchDevice = "cpu" | "cuda";
@@ -12,9 +12,9 @@ export interface FsdpEngineConfig extends EngineConfig {
   /** Processes that share the model, one per GPU. */
   readonly worldSize: number;
   readonly computeType: ComputeType;
-  /** Layers keep their inputs only and are computed again on the way back. */
+  /** Layers keep only their inputs and are computed again in the backward pass (activation checkpointing). */
   readonly recomputesLayers: boolean;
-  /** Weights, gradients and the optimizer lie in the host's memory. */
+  /** Weights, gradients and the optimizer stay in the host's memory. */
   readonly offloadsToHost: boolean;
   /**
    * A folder that this engine may make and remove, where workers of every node find the weights that training starts from.
@@ -39,9 +39,9 @@ export interface TorchHost {
   readonly threadsPerWorker: number;
   /** Environment of the workers. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** From starting a group until it says hello. */
+  /** Deadline from starting a group until its hello. */
   readonly startDeadlineMs: number;
-  /** Of one call; a load or an update of a large model takes minutes. */
+  /** Deadline of one call; a load or an update of a large model takes minutes. */
   readonly callDeadlineMs: number;
   /** Absent = workers are on this node only. */
   readonly nodes?: OtherNodes;

@@ -1,6 +1,6 @@
 /**
- * What the engine on PyTorch workers reads and writes: the whole model, or adapters beside a base. Heads of files are
- * read and written here, numbers by the workers.
+ * The files of the engine on PyTorch workers: the whole model, or adapters beside a base. Headers of files are read and
+ * written here, tensor data by the workers.
  *
  *   model.safetensors, config.json ...   as the embedded engine writes them: what replicas load
  *   optimizer/                           the optimizer's shards, see torch/hone_fsdp/moments.py
@@ -28,7 +28,7 @@ import type { AdapterConfig } from "../engine/engine-config.ts";
 import { requireSameShape } from "../engine/trainer-files.ts";
 import type { FsdpEngineConfig } from "./fsdp-config.ts";
 
-/** Of a state, beside its weights. */
+/** Folder of the optimizer in a state, beside the weights. */
 export const OPTIMIZER_FOLDER = "optimizer";
 
 export abstract class FsdpFiles {
@@ -38,13 +38,13 @@ export abstract class FsdpFiles {
     this.model = model;
   }
 
-  /** Where the weights lie that training starts from. @param scratch an empty folder for those that are made */
+  /** Locates the weights that training starts from. @param scratch an empty folder for new weights */
   abstract initialise(scratch: string): Promise<readonly MergedPlace[]>;
-  /** Where the weights of a folder that `save` wrote lie. @param isBaseNeeded whether what is not trained is wanted as well */
+  /** Locates the weights of a folder that `save` wrote. @param isBaseNeeded whether untrained weights are needed, too */
   abstract load(folder: string, isBaseNeeded: boolean): Promise<readonly MergedPlace[]>;
   /** Writes what is trained. */
   abstract save(folder: string, write: WeightWriter): Promise<SavedState>;
-  /** Writes a folder for people. */
+  /** Writes a Hugging Face or PEFT folder for use outside of Hone. */
   abstract exportTo(folder: string, write: WeightWriter): Promise<SavedState>;
 }
 
@@ -157,7 +157,7 @@ class AdapterFiles extends FsdpFiles {
     return { spec, lora: this.#adapters.lora, companions, baseDigest: await this.#digest() };
   }
 
-  /** Of the base, which is read once: it never changes. */
+  /** Digest of the base, which is read once because it never changes. */
   async #digest(): Promise<string> {
     this.#baseDigest ??= await digestOfMerged(this.#base);
     return this.#baseDigest;

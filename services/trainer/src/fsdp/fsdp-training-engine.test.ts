@@ -25,7 +25,7 @@ testTrainingEngine({
   skip,
 });
 
-test("layers in bfloat16 train as those in float32 do, but for their digits", {
+test("layers in bfloat16 train like those in float32, up to rounding", {
   skip,
   timeout: 3_600_000,
 }, async () => {
@@ -67,7 +67,7 @@ test("workers end with a trainer that is killed", { skip, timeout: 3_600_000 }, 
   }
 });
 
-test("a full disk is told as one, in the weights and in the optimizer, and the engine lives on", {
+test("a full disk is reported as such, for weights and for the optimizer, and the engine works afterwards", {
   skip,
   timeout: 3_600_000,
 }, async (context) => {

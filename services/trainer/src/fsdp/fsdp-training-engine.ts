@@ -1,10 +1,10 @@
 /**
  * The engine on PyTorch workers: the same port as the embedded one, with the arithmetic in a group of processes.
  *
- * Packing, losses as data, the names and files of checkpoints are the embedded engine's own; what differs is who computes.
+ * Packing, losses and the files of checkpoints are the same as the embedded engine's; only the arithmetic is done elsewhere.
  *
- * E1  A call that fails because the group is gone leaves this engine without one: whoever made the engine makes another
- *     and loads the last commit. Half of an update is never gone on from.
+ * E1  A call that fails because the group is gone leaves this engine without one: the caller makes another engine and
+ *     loads the last commit. Training never goes on from half of an update.
  * E2  Calls are made one after the other in the order in which they were asked for, their preparations included.
  */
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
@@ -179,7 +179,7 @@ export class FsdpTrainingEngine implements TrainingEngine {
     this.#isBaseLoaded = true;
   }
 
-  /** @param write writes everything but the numbers, which it gives to the writer that it gets. */
+  /** @param write writes everything except tensor data, which it gives to the writer that it is passed. */
   #write(
     folder: string,
     write: (writer: WeightWriter) => Promise<SavedState>,

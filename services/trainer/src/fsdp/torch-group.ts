@@ -3,10 +3,9 @@
  *
  * G1  Every call is answered, refused, or fails with GroupLostError: when the group ends, when the call's deadline is over
  *     (the group is then ended: a rank that hangs will not come back), or by close().
- * G2  A dead rank ends the group, on whichever node: torchrun ends the others of its node and exits, and the nodes that
- *     are left are ended from here. Nothing is started again here; whoever made the group makes another one and loads
- *     the last commit.
- * G3  The group ends with this process, however that ends: the sockets close, and the workers with them.
+ * G2  A dead rank on any node ends the group: torchrun ends the other ranks of its node and exits, and this class ends the
+ *     ranks of the remaining nodes. Nothing is restarted here: the caller starts another group and loads the last commit.
+ * G3  The group ends with this process, however that ends: the sockets close, and the workers then exit.
  * G4  What the workers print is kept in the log, and its last lines in the error.
  */
 import { type ChildProcess, spawn } from "node:child_process";
@@ -36,7 +35,7 @@ import { traceWorkers } from "./trace-workers.ts";
 
 /** Lines of the workers that an error quotes. */
 const LAST_LINES = 12;
-/** Workers that were killed are gone at once; a hung driver may hold one. */
+/** Killed workers usually end at once, but a hung driver may hold one. */
 const END_DEADLINE_MS = 10_000;
 
 /** What to ask, as the schema of the call has it. */
@@ -96,7 +95,7 @@ export class TorchGroup {
     this.#host = host;
     this.#folder = folder;
     this.#server = server;
-    // Nobody may be waiting yet when the group is lost.
+    // The group may be lost before anybody waits for its hello.
     this.#hello.promise.catch(() => undefined);
     server.once("connection", (socket) => this.#listen(socket));
   }
@@ -219,7 +218,7 @@ export class TorchGroup {
   #listen(socket: Socket): void {
     const reader = new FrameReader();
     this.#socket = socket;
-    this.#server.close(); // One connection is all there is.
+    this.#server.close(); // The group has exactly one connection.
     socket.on("data", (chunk) => {
       try {
         for (const message of reader.push(chunk)) this.#take(fromBinary(WorkerAnswerSchema, message));
@@ -227,7 +226,7 @@ export class TorchGroup {
         this.#lose(describeError(error));
       }
     });
-    // The group's end tells more: it follows.
+    // The end of the group follows and says more.
     socket.on("error", (error) => this.#host.logger.debug("the workers' socket", { error }));
   }
 
@@ -251,7 +250,7 @@ export class TorchGroup {
     return this.#fail(new GroupLostError("go on training", reason, this.#lines.join(" | ")));
   }
 
-  /** Ends the group. The first reason stands (G1). */
+  /** Ends the group; only the first reason counts (G1). */
   #fail(reason: Error): Error {
     if (this.#lost !== undefined) return this.#lost;
     this.#lost = reason;
@@ -259,7 +258,7 @@ export class TorchGroup {
     this.#hello.reject(reason);
     this.#open?.answered.reject(reason);
     this.#socket?.destroy(); // The first rank ends when its socket does, whatever it computes.
-    this.#child?.kill("SIGKILL"); // And the ranks of this node when torchrun does.
+    this.#child?.kill("SIGKILL"); // The other ranks of this node end when torchrun does.
     for (const node of this.#nodes) void node.endRanks(this.#id);
     return reason;
   }

@@ -1,12 +1,12 @@
 /**
- * A node beside the trainer's own: what it is, and the ranks that it was told to start.
+ * A node beside the trainer's own: its facts, and the ranks that it was ordered to start.
  *
  * Its program is torch/hone_fsdp/node.py; the connection to it belongs to {@link TorchNodes}.
  */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { NodeOrderSchema, StartRanksSchema } from "@hone/proto-gen/training";
 
-/** What a node says of itself. */
+/** What a node reports about itself. */
 export interface NodeFacts {
   /** 1 or more: the trainer's own is 0. */
   readonly index: number;
@@ -18,7 +18,7 @@ export interface NodeFacts {
 /** How a group's ranks on a node ended. */
 export interface RanksEnd {
   readonly reason: string;
-  /** What they printed last. */
+  /** The last lines that they printed. */
   readonly lines: readonly string[];
 }
 
@@ -38,13 +38,13 @@ export class TorchNode {
   readonly #groups = new Map<string, OpenGroup>();
   #lost: string | undefined;
 
-  /** @param send says something to the node, or nothing where the connection is gone. */
+  /** @param send sends an order to the node, and does nothing when the connection is gone. */
   constructor(facts: NodeFacts, send: (kind: OrderKind) => void) {
     this.facts = facts;
     this.#send = send;
   }
 
-  /** @param onEnd is told once, when no rank of the group is left here, or nobody can know any more. */
+  /** @param onEnd is called once, when no rank of the group is left on the node, or when the node is lost. */
   startRanks(order: RanksOrder, onEnd: (end: RanksEnd) => void): void {
     if (this.#lost !== undefined) {
       onEnd({ reason: this.#lost, lines: [] });
@@ -62,7 +62,7 @@ export class TorchNode {
     await open.ended.promise;
   }
 
-  /** The node said so. */
+  /** Handles the node's report that a group's ranks have ended. */
   ranksEnded(group: string, end: RanksEnd): void {
     const open = this.#groups.get(group);
     if (open === undefined) return;
@@ -71,7 +71,7 @@ export class TorchNode {
     open.ended.resolve();
   }
 
-  /** The node is gone, and with it the ranks of every group: its program ends them, or ended with them. */
+  /** Handles the loss of the node and of every group's ranks on it: its program ends them, or ended with them. */
   lose(reason: string): void {
     this.#lost = reason;
     for (const group of [...this.#groups.keys()]) this.ranksEnded(group, { reason, lines: [] });

@@ -68,7 +68,7 @@ describe("TorchNodes", () => {
       { count: 3 },
     ));
 
-  test("a node that this trainer has no place for is told so", () =>
+  test("a node for which this trainer has no place is refused with the reason", () =>
     withNodes(async (nodes) => {
       const node = await FakeNode.join(nodes.port, { index: 2 });
       assert.match(
@@ -79,7 +79,7 @@ describe("TorchNodes", () => {
       assert.deepEqual(nodes.missing, [1]);
     }));
 
-  test("ranks start and end as they are told to, groups beside each other", () =>
+  test("ranks start and end as ordered, with several groups side by side", () =>
     withNodes(async (nodes) => {
       const program = await FakeNode.join(nodes.port);
       const [node] = await nodes.gather(DEADLINE_MS, NEVER);
@@ -132,7 +132,7 @@ describe("TorchNodes", () => {
       assert.equal((await eventually("an order to start", () => later.started)).group, "b");
     }));
 
-  test("a node that is silent is gone; one that says a beat is not", () =>
+  test("a silent node is dropped, and a node that sends beats is not", () =>
     withNodes(
       async (nodes) => {
         const lively = await FakeNode.join(nodes.port, { index: 1 });
@@ -151,7 +151,7 @@ describe("TorchNodes", () => {
       { count: 3, beatMs: 100 },
     ));
 
-  test("what is no message ends the connection", () =>
+  test("bytes that are not a message end the connection", () =>
     withNodes(async (nodes) => {
       const node = await FakeNode.join(nodes.port);
       await nodes.gather(DEADLINE_MS, NEVER);
@@ -159,7 +159,7 @@ describe("TorchNodes", () => {
       await eventually("its end", () => node.isClosed);
     }));
 
-  test("a port that is taken is told by its variable", () =>
+  test("a port that is in use is reported with its variable", () =>
     withNodes(async ({ port }) => {
       const listening = TorchNodes.listen({ count: 2, host: "127.0.0.1", port, logger: silentLogger() });
       await assert.rejects(

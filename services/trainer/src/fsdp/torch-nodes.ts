@@ -1,12 +1,12 @@
 /**
  * The other nodes of a trainer whose workers spread over several. On each of them a program (torch/hone_fsdp/node.py)
- * connects here, again and again, and starts ranks when it is told to.
+ * connects here, again and again, and starts ranks when it is ordered to.
  *
  * N1  A node says hello once no rank that it had is left. A later connection of a node takes the place of its earlier one,
  *     whose groups are lost.
  * N2  A process that ends closes its connection; a machine that is gone says nothing. Either side takes the other one for
  *     gone after SILENT_BEATS beats without a word: the trainer loses the groups with ranks there, the node ends them.
- * N3  A node that cannot take part is told why and let go. It comes again.
+ * N3  A node that cannot take part gets the reason, and its connection is closed. It connects again later.
  * N4  Groups are independent of each other: each has ranks, a rendezvous and an end of its own.
  */
 import { createServer, type Server, type Socket } from "node:net";
@@ -82,14 +82,14 @@ export class TorchNodes {
     return typeof address === "object" && address !== null ? address.port : 0;
   }
 
-  /** Nodes that are not there. */
+  /** The indexes of nodes that are not connected. */
   get missing(): number[] {
     const others = Array.from({ length: this.count - 1 }, (_, i) => i + 1);
     return others.filter((index) => !this.#nodes.has(index));
   }
 
   /**
-   * Waits until every node is there.
+   * Waits until every node is connected.
    * @returns them by their index.
    * @throws {GroupLostError} with those that are missing, when the time is over; the signal's reason.
    */
@@ -105,7 +105,7 @@ export class TorchNodes {
     return [...this.#nodes.values()].map(({ node }) => node).sort((a, b) => a.facts.index - b.facts.index);
   }
 
-  /** Lets every node go, which ends its ranks. Idempotent. */
+  /** Closes the connection to every node, which ends its ranks. Idempotent. */
   async close(): Promise<void> {
     this.#observer[Symbol.dispose]();
     const closed = new Promise<void>((resolve) => {
@@ -173,7 +173,7 @@ export class TorchNodes {
     }
     const node = new TorchNode({ index, torchVersion, gpus }, (kind) => sendOrder(socket, kind));
     this.#nodes.set(index, { node, socket });
-    this.#logger.info("a node is there", { node: index, torchVersion, gpus, missing: this.missing });
+    this.#logger.info("a node has connected", { node: index, torchVersion, gpus, missing: this.missing });
     sendOrder(socket, { case: "beat", value: {} });
     this.#joined.resolve();
     this.#joined = Promise.withResolvers();

@@ -1,4 +1,4 @@
-/** How ranks are started on the trainer's own node: the program, its arguments, its environment. */
+/** Starts ranks on the trainer's own node: the program, its arguments and its environment. */
 import os from "node:os";
 import { fileURLToPath } from "node:url";
 import type { TorchHost } from "./fsdp-config.ts";
@@ -10,12 +10,12 @@ const COLLECTIVE_MARGIN_SECONDS = 60;
 
 /** Where the ranks of a group are: as many on each of its nodes. */
 export interface RankPlaces {
-  /** Unlike any other group of this trainer. */
+  /** A name that no other group of this trainer has. */
   readonly group: string;
-  /** 1 = the trainer's own alone. */
+  /** 1 = only the trainer's own node. */
   readonly numNodes: number;
   readonly ranksPerNode: number;
-  /** Of the rendezvous, on the trainer's node; of no use with one. */
+  /** Port of the rendezvous on the trainer's node; unused with one node. */
   readonly port: number;
 }
 
@@ -38,7 +38,7 @@ export function launchArguments(
   ];
 }
 
-/** What ranks are told with on every node. */
+/** The settings that ranks get on every node. */
 export function rankSettings(host: TorchHost) {
   return {
     device: host.device,
@@ -53,7 +53,7 @@ export function rankEnvironment(host: TorchHost, { numNodes }: RankPlaces, socke
   const { device, threadsPerRank, collectiveSeconds } = rankSettings(host);
   return {
     OMP_NUM_THREADS: String(threadsPerRank),
-    // Ranks of one host meet on it, whatever its name resolves to.
+    // Ranks of one host connect over it, whatever the host's name resolves to.
     ...(numNodes === 1 && os.platform() === "linux" ? { GLOO_SOCKET_IFNAME: "lo" } : {}),
     ...packageEnvironment(host.environment),
     PYTHONUNBUFFERED: "1",

@@ -1,4 +1,4 @@
-/** Spans of the workers, made of what their answers tell: they have no exporter of their own. */
+/** Makes the spans of workers from their answers, since workers have no exporter of their own. */
 
 import type { WorkerSpan } from "@hone/proto-gen/training";
 import { Attr, contextOf, contextOfTraceparent, SpanName, startSpan } from "@hone/telemetry";

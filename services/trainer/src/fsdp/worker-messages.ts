@@ -1,4 +1,4 @@
-/** From Hone's objects to the messages of proto/hone/training/v1. */
+/** Turns Hone's objects into the messages of proto/hone/training/v1. */
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   type ElementType,

@@ -8,10 +8,10 @@ import { RefusedByServiceError } from "../domain/errors.ts";
 import type { Task, TaskRequest, TaskSource } from "../domain/rollouts/jobs.ts";
 
 const BATCH_TIMEOUT_MS = 10_000;
-/** Tasks of one request: an answer of this many stays a message of ordinary size. */
+/** Tasks of one request: few enough that the answer is a message of ordinary size. */
 const TASKS_PER_REQUEST = 2_000;
 
-/** Dataset cannot answer at the moment. */
+/** The service dataset cannot answer now. */
 class DatasetNotReadyError extends RetryableError {
   constructor(reason: string) {
     super("DATASET_NOT_READY", `dataset is not ready to give tasks: ${reason}`);

@@ -1,4 +1,4 @@
-/** Publishes what happens in a run. */
+/** Publishes the events of runs. */
 
 import { create } from "@bufbuild/protobuf";
 import { unreachable } from "@hone/core";
@@ -41,7 +41,7 @@ export class EventPublisher implements RunEvents {
     );
   }
 
-  /** Says why a request became no run. */
+  /** Publishes why a request was refused. */
   async refused(requestSequence: number, problems: readonly Problem[]): Promise<void> {
     const message = create(RunEventSchema, {
       timeMs: BigInt(Date.now()),
@@ -63,7 +63,7 @@ function kindName(event: RunEvent): keyof typeof EventKind {
   return event.kind === "warm-start" ? "warmStart" : event.kind;
 }
 
-/** The event with its figures and troubles as the wire has them. */
+/** The metrics and troubles of an event in the form of the message. */
 function figuresOf<E extends Extract<RunEvent, { kind: "step" | "evaluated" }>>({
   metrics,
   troubles,

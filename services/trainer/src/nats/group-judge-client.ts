@@ -6,10 +6,10 @@ import { type Bus, request, subjects } from "@hone/messaging";
 import { GroupReplySchema, GroupRequestSchema } from "@hone/proto-gen/judge";
 import type { GroupJudges, GroupToCompare, GroupVerdict } from "../domain/step/group-judges.ts";
 
-/** Beside the tries of the judges themselves: their pauses, and the reading of the episodes. */
+/** Time beyond the judges' own tries, for the pauses between them and for reading the episodes. */
 const SLACK_MS = 30_000;
 
-/** The judge cannot compare at the moment. */
+/** The judge cannot compare a group now. */
 class JudgeNotReadyError extends RetryableError {
   constructor(reason: string) {
     super("JUDGE_NOT_READY", `the judge is not ready to compare a group: ${reason}`);

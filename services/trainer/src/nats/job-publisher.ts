@@ -49,7 +49,7 @@ export class JobPublisher implements JobQueue {
     const rolloutId = rolloutIdOf(run.runId, job.slot);
     const tokenizer = await this.#tokenizerOf(run.runId);
     const subject = subjects.rolloutJob(run.runId);
-    // A later owner of the run counts its repetitions from 1 again.
+    // A later owner of the run counts repetitions from 1 again.
     const repeated = repetition === 0 ? rolloutId : `${rolloutId}#${run.epoch}.${repetition}`;
     const messageId = messageIdOf(repeated, run.resumptions);
     describeSpan(trace, sendAttributes({ subject, template: ANY_JOB, messageId }));
@@ -58,7 +58,7 @@ export class JobPublisher implements JobQueue {
       subject,
       RolloutJobSchema,
       encodeJob(run, job, tokenizer),
-      // The caller tries again, as it is the one who can tell people why.
+      // The caller tries again, because it can publish why the run waits.
       { messageId, trace, signal, deadlineMs: 0 },
     );
     return !stored.isDuplicate;

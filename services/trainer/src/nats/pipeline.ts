@@ -1,4 +1,4 @@
-/** Looks at the way of rollouts between the trainer's jobs and their scored episodes, as the bus knows it. */
+/** Reads from the bus where a run's rollouts are, between the trainer's jobs and the scored episodes. */
 
 import { deadline, RetryableError } from "@hone/core";
 import {
@@ -15,7 +15,7 @@ import {
 import type { ReplicaState } from "@hone/proto-gen/policy";
 import type { Pipeline, PipelineView } from "../domain/rollouts/find-holdup.ts";
 
-/** For all questions together; services that do not answer take two seconds of it. */
+/** For all requests together; services that do not answer take two seconds of it. */
 const LOOK_DEADLINE_MS = 3_000;
 
 export class BusPipeline implements Pipeline {

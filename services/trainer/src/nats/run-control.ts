@@ -1,4 +1,4 @@
-/** Answers `hone.v1.run.{cancel,pause,resume,status}.<run>`. Any trainer may: wishes go through the database. */
+/** Answers `hone.v1.run.{cancel,pause,resume,status}.<run>`. Any trainer may answer: requests go through the database. */
 
 import { create } from "@bufbuild/protobuf";
 import { delay, describeError, unreachable } from "@hone/core";
@@ -19,7 +19,7 @@ import { RunFolders } from "../domain/state/run-folders.ts";
 import { encodeStatus, type RunStateBucket } from "./run-state-board.ts";
 
 const QUEUE = "trainer";
-/** Between the word of a run's end and its row lies one statement; whoever asks waits five seconds. */
+/** A run's end is published one statement before its row records it; the client waits five seconds for an answer. */
 const END_PATIENCE_MS = 3_000;
 const END_LOOK_MS = 50;
 
@@ -27,9 +27,9 @@ export interface RunControlDeps {
   readonly registry: RunRegistry;
   readonly board: RunStateBucket;
   readonly stateRoot: string;
-  /** Told of a wish, for the run that may be held here. */
+  /** Called with a run of which something was asked, and which this process may hold. */
   readonly onControl: (run: RunRecord) => void;
-  /** Told of a failed run that was resumed and is free to be taken. */
+  /** Called with a failed run that was resumed and may be claimed. */
   readonly onResumed: (run: RunRecord) => void;
   readonly logger: Logger;
 }
@@ -62,7 +62,7 @@ async function answer(verb: RunControl, runId: string, deps: RunControlDeps): Pr
       case RunControl.pause:
         return await note(verb, run, deps);
       case RunControl.resume:
-        return await resume(await oncePut(run, deps), deps);
+        return await resume(await untilEndRecorded(run, deps), deps);
       default:
         return unreachable(verb);
     }
@@ -86,20 +86,20 @@ async function note(
   return stateOf(changed, deps);
 }
 
-/** The end of a run is told before its row has it: of one that is told to have failed, the row once it says so too. */
-async function oncePut(run: RunRecord, { registry, board }: RunControlDeps): Promise<RunRecord> {
+/** Waits, where a run's failure was published already, until its row records the failure, too, and returns the row. */
+async function untilEndRecorded(run: RunRecord, { registry, board }: RunControlDeps): Promise<RunRecord> {
   const giveUpAt = performance.now() + END_PATIENCE_MS;
   let current = run;
   while (current.stage === RunStage.active && performance.now() < giveUpAt) {
-    const told = await board.read(run.runId);
-    if (told?.phase !== WirePhase.FAILED) break;
+    const published = await board.read(run.runId);
+    if (published?.phase !== WirePhase.FAILED) break;
     await delay(END_LOOK_MS);
     current = (await registry.load(run.runId)) ?? current;
   }
   return current;
 }
 
-/** The state is published here and now, so that nobody takes the run for failed until a trainer has it. */
+/** Resumes a failed run. Its state is published at once, so that it does not look failed until a trainer claims it. */
 async function resume(known: RunRecord, deps: RunControlDeps): Promise<ControlReply> {
   const { runId, stage } = known;
   if (stage !== RunStage.failed) return note(RunControl.resume, known, deps);

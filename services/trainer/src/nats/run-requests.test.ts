@@ -12,7 +12,7 @@ describe("textOf()", () => {
     assert.equal(runFileOf(toBinary(RunRequestSchema, request)), "name: a\nseed: 1\n");
   });
 
-  test("takes a body that is no RunRequest as the run file itself", () => {
+  test("takes a body that is not a RunRequest for the run file itself", () => {
     for (const value of ["name: a\n", '{"name": "a"}', "", "\n", "\nname: a", "\n\u0003abc\n"]) {
       assert.equal(text(value), value, JSON.stringify(value));
     }

@@ -19,9 +19,9 @@ import type { Problem } from "../domain/report/run-event.ts";
 import type { Insertion, NewRun, RunRegistry } from "../domain/run/run-registry.ts";
 import type { EventPublisher } from "./event-publisher.ts";
 
-/** Requests are rare and cheap; several at once only so that one slow folder does not hold up the rest. */
+/** Requests are rare and cheap; several are handled at once so that a slow folder does not delay the others. */
 const CONCURRENCY = 4;
-/** An admission that no service holds up takes a tenth of this. */
+/** An admission in which no service is slow takes a tenth of this. */
 const ADMISSION_PATIENCE_MS = 2_000;
 const ADMISSION_LOOK_MS = 50;
 
@@ -30,12 +30,12 @@ export interface RunRequestsDeps {
   readonly events: EventPublisher;
   /** Paths in run files resolve below it. */
   readonly filesFolder: string;
-  /** Told that a run was inserted. */
+  /** Called after a run was inserted. */
   readonly onRun: () => void;
   readonly logger: Logger;
 }
 
-/** Starts to take requests: a run is inserted, then its request acknowledged; a faulty one is answered as refused. */
+/** Starts to handle requests: a run is inserted, then its request acknowledged; a faulty request is refused by an event. */
 export function consumeRunRequests(bus: Bus, deps: RunRequestsDeps): WorkConsumer {
   return consumeBytes(bus, {
     stream: StreamName.runs,
@@ -77,8 +77,8 @@ async function takeRequest(item: WorkItem<Uint8Array>, deps: RunRequestsDeps): P
 }
 
 /**
- * Inserts a run; where one of its name is being admitted, when that is decided or has taken long. A refusal is told
- * before its run is gone, and who mends the file and sends it again at once must not be told of that run.
+ * Inserts a run. Where another run of its name is being admitted, it waits until that is decided or has taken too long: a
+ * refusal is published before its run is removed, and a corrected file that is sent at once must not collide with that run.
  */
 async function insertOnceDecided(registry: RunRegistry, run: NewRun): Promise<Insertion> {
   const until = performance.now() + ADMISSION_PATIENCE_MS;
@@ -90,7 +90,7 @@ async function insertOnceDecided(registry: RunRegistry, run: NewRun): Promise<In
   }
 }
 
-/** Two runs of a name at once are nearly always one that was sent twice. */
+/** Refuses a second unfinished run of a name, which nearly always is the same run sent twice. */
 function nameTaken(name: string, runId: string): Problem {
   const allowed = `a name of which no run is under way: cancel ${runId} by a request on ${subjects.runControl("cancel", runId)}, wait for its end, or choose another name`;
   return {
@@ -112,7 +112,7 @@ export function runFileOf(body: Uint8Array): string {
     const isExact = Buffer.compare(toBinary(RunRequestSchema, message), body) === 0;
     if (isExact && message.$unknown === undefined && message.runFile !== "") return message.runFile;
   } catch {
-    // no protobuf: the run file as it is
+    // The body is not a protobuf message, so it is the run file itself.
   }
   return textFromBytes(body, "the run file");
 }

@@ -1,4 +1,4 @@
-/** The bucket RUN_STATE: one key a run, moved by compare-and-set, a higher owner's epoch wins. */
+/** The bucket RUN_STATE: one key per run, written by compare-and-set; the owner with the higher epoch wins. */
 
 import { create } from "@bufbuild/protobuf";
 import { type Bucket, RevisionConflictError, UndecodableMessageError } from "@hone/messaging";
@@ -6,7 +6,7 @@ import { type RunState, RunStateSchema, RunPhase as WirePhase } from "@hone/prot
 import type { RunPhase, RunStateBoard, RunStatus } from "../domain/report/run-status.ts";
 import { troublesToWire } from "./troubles-to-wire.ts";
 
-/** Tries of one publication; each one that fails means that somebody else wrote in between. */
+/** Tries of one publication; each failure means that another writer came in between. */
 const MAX_CONFLICTS = 10;
 
 const PHASES: Readonly<Record<RunPhase, WirePhase>> = {
@@ -28,7 +28,7 @@ export function phaseToWire(phase: RunPhase): WirePhase {
 
 export class RunStateBucket implements RunStateBoard {
   readonly #bucket: Bucket<RunState>;
-  /** Revision that this process wrote last; a wrong guess costs one read. */
+  /** The revisions that this process wrote last; an outdated one costs one more read. */
   readonly #revisions = new Map<string, number>();
 
   constructor(bucket: Bucket<RunState>) {
@@ -55,7 +55,7 @@ export class RunStateBucket implements RunStateBoard {
     }
   }
 
-  /** State of a run; undefined when none was published that can be read. */
+  /** The published state of a run; undefined when there is none, or when it cannot be decoded. */
   async read(runId: string): Promise<RunState | undefined> {
     try {
       return (await this.#bucket.get(runId))?.value;
@@ -70,7 +70,7 @@ export class RunStateBucket implements RunStateBoard {
     if ((await this.#bucket.revisionOf(runId)) > 0) await this.#bucket.delete(runId);
   }
 
-  /** What lies there; what nobody can read has no owner and is written over. */
+  /** The stored revision and epoch; a state that cannot be decoded has no owner and is overwritten. */
   async #current(runId: string): Promise<{ revision: number; epoch: bigint | undefined }> {
     try {
       const current = await this.#bucket.get(runId);

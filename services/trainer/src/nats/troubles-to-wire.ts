@@ -1,4 +1,4 @@
-/** What went wrong in rollouts, from the domain's words to the wire's. */
+/** Turns the failures of rollouts from the domain's type into the message. */
 
 import { create } from "@bufbuild/protobuf";
 import { type RolloutTroubles, RolloutTroublesSchema } from "@hone/proto-gen/run";

@@ -1,4 +1,4 @@
-/** Asks the services that a run names whether they can do their part. */
+/** Asks the services that a run needs whether they can do their part. */
 
 import { create } from "@bufbuild/protobuf";
 import { type Bus, request, subjects, ValidatingService } from "@hone/messaging";
