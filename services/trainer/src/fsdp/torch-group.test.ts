@@ -308,6 +308,9 @@ describe("FrameReader", () => {
   });
 
   test("a length that no message has is refused", () => {
-    assert.throws(() => new FrameReader().push(Buffer.from([255, 255, 255, 255])), /announce a message of 4294967295 bytes; 2147483647 are allowed/);
+    assert.throws(
+      () => new FrameReader().push(Buffer.from([255, 255, 255, 255])),
+      /announce a message of 4294967295 bytes; 2147483647 are allowed/,
+    );
   });
 });
