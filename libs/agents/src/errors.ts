@@ -1,7 +1,7 @@
 /**
- * Errors of this package. How a rollout ends follows from their types, never from their texts:
- * RetryableError = outside the agent, the attempt is made again; LimitReachedError = truncated; PolicyStaleError = stale;
- * anything else that an agent throws = agent_failed.
+ * Errors of this package. How a rollout ends depends on the type of the error, never on its text: after a RetryableError, whose
+ * cause is outside the agent, the attempt is made again; LimitReachedError ends the rollout as truncated, PolicyStaleError as
+ * stale, and any other error that an agent throws as agent_failed.
  */
 
 import { RetryableError, TerminalError } from "@hone/core";
@@ -13,7 +13,7 @@ export class InfrastructureError extends RetryableError {
   }
 }
 
-/** No replica served the policy for as long as a call may wait; costs no attempt. */
+/** No replica was available for as long as a call may wait. This does not count as an attempt. */
 export class PolicyUnavailableError extends RetryableError {
   constructor(reason: string, waitedForMs: number, options?: ErrorOptions) {
     super(
@@ -53,7 +53,7 @@ export class LimitReachedError extends TerminalError {
   }
 }
 
-/** Whoever asked the model for an answer waits for it no longer; no end of the rollout. */
+/** The caller of the model has stopped waiting for the answer. This does not end the rollout. */
 export class ModelCallAbandonedError extends TerminalError {
   constructor(options?: ErrorOptions) {
     super(
@@ -64,7 +64,7 @@ export class ModelCallAbandonedError extends TerminalError {
   }
 }
 
-/** The attempt's time is over, waits for Hone's own parts not counted. */
+/** The attempt's time is over. Waiting for Hone's own services does not count. */
 export class AttemptTimedOutError extends TerminalError {
   constructor(deadlineMs: number) {
     super("ATTEMPT_TIMED_OUT", `The attempt took longer than its limit of ${deadlineMs} ms`);

@@ -1,6 +1,6 @@
 /**
- * Building blocks of agents: registries of agents and environments, the policy as a LangChain chat model, and the
- * exact record of what it was shown and what it sampled.
+ * Building blocks of agents: registries of agents and environments, the policy as a LangChain chat model, and the exact record
+ * of what the policy was shown and what it sampled.
  *
  * @example
  * register("echo", {
@@ -79,7 +79,7 @@ export { AttemptClock } from "./rollout/attempt-clock.ts";
 export type { ConversationRecord, PreparedCall, RecordedTurn } from "./rollout/conversation.ts";
 export { Conversation } from "./rollout/conversation.ts";
 export { RolloutEnvironment } from "./rollout/rollout-environment.ts";
-export type { RolloutWitness, WitnessedCall } from "./rollout/witness.ts";
+export type { ObservedCall, RolloutObserver } from "./rollout/rollout-observer.ts";
 export type { ReadAnswer, ToolCallFormat, ToolCallFormatName } from "./tool-calls/formats.ts";
 export {
   formatOfTemplate,

@@ -1,5 +1,5 @@
 /**
- * Plays an agent with answers that are written beforehand, without services or a model. For tests.
+ * Runs an agent in a test with answers that are written beforehand, without services or a model.
  *
  * @example
  * const played = await playAgent(agents.mine, { row: { prompt: "2 + 2?" }, answers: ["4"] });
@@ -36,27 +36,27 @@ export interface PlayOptions {
   };
   /** The agent's file. @default its defaults */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** What the model writes, one text for each call; the last one again and again. */
+  /** The model's answers, one for each call; the last one is repeated. */
   readonly answers: readonly string[];
   /** Tools by name, as a run's own modules export them. */
   readonly tools?: Readonly<Record<string, Tool>>;
   /** @default 10 */
   readonly maxTurns?: number;
-  /** Paths of the agent's file resolve below it. @default the folder that the process stands in */
+  /** Paths in the agent's file are relative to it. @default the working directory */
   readonly filesFolder?: string;
 }
 
-/** What came of it. */
+/** The result of a played rollout. */
 export interface PlayedRollout {
   readonly result: AgentResult;
   readonly turns: readonly RecordedTurn[];
   readonly samples: readonly Sample[];
-  /** What the model was shown at each call, whole, as text. */
+  /** The whole context of each call, as text. */
   readonly prompts: readonly string[];
-  /** Figures and rewards of the tools. */
+  /** Metrics and rewards of the tools. */
   readonly toolMetrics: Readonly<Record<string, number>>;
   readonly toolReward: number;
-  /** Sum of the rewards of the environment, and its figures. */
+  /** Sum of the rewards of the environment, and its metrics. */
   readonly environmentReturn: number;
   readonly environmentMetrics: Readonly<Record<string, number>>;
 }
@@ -66,8 +66,8 @@ const MAX_CONTEXT_TOKENS = 100_000;
 const DEADLINE_MS = 60_000;
 
 /**
- * Plays one rollout. The model's format is ChatML with calls of tools as Qwen's templates have them (`hermes`).
- * @throws what the agent throws, and what ends a rollout, such as LimitReachedError.
+ * Runs one rollout. The model's format is ChatML, with tool calls as in Qwen's templates (`hermes`).
+ * @throws what the agent throws, and errors that end a rollout, such as LimitReachedError.
  */
 export async function playAgent(
   agent: AgentDefinition<unknown, unknown>,
@@ -135,7 +135,7 @@ export async function playAgent(
       return tools;
     },
     openSession() {
-      throw new TypeError("sessions are opened by the service agent-rollout: there is none here");
+      throw new TypeError("sessions are opened by the service agent-rollout, which does not run here");
     },
   });
   return {
@@ -158,7 +158,7 @@ function openEnvironment(
   return new RolloutEnvironment({ inner, name: "test", seed, trace });
 }
 
-/** Writes the answers, and remembers what it was asked. */
+/** A policy that gives the answers in order and collects its calls. */
 function writingPolicy(renderer: ChatRenderer, answers: readonly string[], calls: GenerateCall[]): Policy {
   const { tokenizer } = renderer;
   return {

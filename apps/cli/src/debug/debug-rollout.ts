@@ -108,11 +108,11 @@ export async function debugRollout(run: RunConfig, options: DebugOptions): Promi
 
   const logger = createLogger({ service: "debug", level: "warn", sink: process.stderr });
   const served = opened.use(await serveSessions(logger));
-  const witness = new TurnRecorder({ tokenizer, isTrainable: choice.kind !== "endpoint", listener });
+  const observer = new TurnRecorder({ tokenizer, isTrainable: choice.kind !== "endpoint", listener });
   const record = await runRollout(
     job,
     { ...parts, policy, sessions: served.sessions, rendererOf: async () => renderer },
-    { signal, trace: contextOfTraceparent(undefined), witness },
+    { signal, trace: contextOfTraceparent(undefined), observer },
   );
   const verdict = await scoreEpisode(
     {
@@ -128,7 +128,7 @@ export async function debugRollout(run: RunConfig, options: DebugOptions): Promi
   signal.throwIfAborted();
   return {
     task,
-    turns: witness.turns,
+    turns: observer.turns,
     record,
     verdict,
     groupJudges: panel.groupJudges.map(({ name }) => name),

@@ -1,6 +1,6 @@
 /** Records a rollout while it is played: its turns with their tokens, tools and environment. */
 
-import type { EnvironmentReset, EnvironmentStep, RolloutWitness, WitnessedCall } from "@hone/agents";
+import type { EnvironmentReset, EnvironmentStep, ObservedCall, RolloutObserver } from "@hone/agents";
 import type { ChatMessage, Tokenizer } from "@hone/tokenizer";
 
 /** A token of a sample. */
@@ -71,7 +71,7 @@ export interface TurnRecorderOptions {
 }
 
 /** Keeps the turns of the latest attempt. */
-export class TurnRecorder implements RolloutWitness {
+export class TurnRecorder implements RolloutObserver {
   turns: OpenTurn[] = [];
   reset: EnvironmentReset | undefined;
   readonly #options: TurnRecorderOptions;
@@ -94,7 +94,7 @@ export class TurnRecorder implements RolloutWitness {
     this.#options.listener.onReset(reset);
   }
 
-  onAnswer({ turn, messages, tools, promptIds, generation, isTrained }: WitnessedCall): void {
+  onAnswer({ turn, messages, tools, promptIds, generation, isTrained }: ObservedCall): void {
     const mask = isTrained && this.#options.isTrainable ? 1 : 0;
     const before = this.#seen.get(turn.sample) ?? { tokens: 0, messages: 0 };
     const added: OpenTurn = {
@@ -121,16 +121,16 @@ export class TurnRecorder implements RolloutWitness {
   }
 
   onToolReply(
-    { function: { name, arguments: args } }: Parameters<RolloutWitness["onToolReply"]>[0],
-    { kind, text }: Parameters<RolloutWitness["onToolReply"]>[1],
-    turn: Parameters<RolloutWitness["onToolReply"]>[2],
+    { function: { name, arguments: args } }: Parameters<RolloutObserver["onToolReply"]>[0],
+    { kind, text }: Parameters<RolloutObserver["onToolReply"]>[1],
+    turn: Parameters<RolloutObserver["onToolReply"]>[2],
   ): void {
     const call = { name, arguments: args, kind, text };
     if (turn !== undefined) this.turns[turn.index]?.toolCalls.push(call);
     this.#options.listener.onToolCall(call);
   }
 
-  onStep(answer: string, step: EnvironmentStep, turn: Parameters<RolloutWitness["onStep"]>[2]): void {
+  onStep(answer: string, step: EnvironmentStep, turn: Parameters<RolloutObserver["onStep"]>[2]): void {
     const seen = { answer, ...step };
     if (turn !== undefined) this.turns[turn.index]?.steps.push(seen);
     this.#options.listener.onStep(seen);

@@ -1,4 +1,4 @@
-/** Agents with their configuration checked and their graph built, once per (name, configuration). */
+/** Checks the configuration of agents and builds their graphs, once per name and configuration. */
 
 import { BoundKeys, type CodeGate } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
@@ -16,10 +16,10 @@ export interface PreparedAgent {
   readonly definition: AgentDefinition<unknown, unknown>;
 }
 
-/** Graphs kept; a service sees a handful of configurations at a time. */
+/** Most graphs that are kept; a service sees a handful of configurations at a time. */
 const MAX_PREPARED_AGENTS = 256;
 
-/** Where the catalogue finds what agents name. */
+/** What the process provides to the agents that it builds. */
 export interface AgentCatalogOptions {
   /** HONE_FILES. */
   readonly filesFolder: string;
@@ -36,9 +36,9 @@ export interface AgentCatalogOptions {
 /** Which agent, in which configuration. */
 export interface AgentChoice {
   readonly name: string;
-  /** JSON; undefined = its defaults. */
+  /** The configuration as JSON; undefined = the agent's defaults. */
   readonly configJson: string | undefined;
-  /** The run's own agents and tools, before those that come with Hone; `key` names their version. */
+  /** The run's own agents and tools, which take precedence over those that come with Hone; `key` names their version. */
   readonly modules?: { readonly key: string; readonly exports: ModuleExports } | undefined;
 }
 
@@ -52,7 +52,7 @@ export class AgentCatalog {
   }
 
   /**
-   * The agent with its graph, built at the first call.
+   * Returns the agent with its graph, which is built at the first call.
    * @throws {InvalidInputError} when the agent is unknown or its configuration breaks its schema.
    * @throws {RetryableError} when something that it needs cannot be reached.
    */
@@ -61,7 +61,7 @@ export class AgentCatalog {
   }
 
   /**
-   * Whether an agent can be built, without starting or asking anything outside: see {@link BuildContext}.
+   * Checks that an agent can be built, without starting or asking anything outside: see {@link BuildContext}.
    * @throws {InvalidInputError} as {@link prepare} does.
    */
   async check(choice: AgentChoice): Promise<Pick<PreparedAgent, "definition">> {
@@ -82,12 +82,12 @@ export class AgentCatalog {
       }
     }
     this.#prepared.set(key, preparing);
-    // A failure is not kept: what was missing may be there the next time.
+    // A failure is not cached: what was missing may be there the next time.
     preparing.catch(() => this.#prepared.delete(key));
     return preparing;
   }
 
-  /** Gives back what agents opened, such as servers of tools. */
+  /** Closes what agents opened, such as servers of tools. */
   async close(): Promise<void> {
     await this.#opened.disposeAsync();
   }
@@ -129,7 +129,7 @@ function invalid(action: string, path: string, problem: InputProblem): InvalidIn
   );
 }
 
-/** @throws {InvalidInputError} when the text is no JSON. */
+/** @throws {InvalidInputError} when the text is not JSON. */
 function parseConfig(text: string): unknown {
   try {
     return parseJson(text);

@@ -8,7 +8,7 @@ import { temporaryFolder } from "@hone/testing";
 import { AgentCatalog } from "./agent-catalog.ts";
 import { AgentModules } from "./agent-modules.ts";
 
-/** A file outside of this clone, which has no packages of its own. */
+/** A file outside this repository, in a folder without packages. */
 const moduleText = (greeting: string) => `
 import { buildToolbox, defineAgent, defineTool, toolConfigShape } from "@hone/agents";
 import { z } from "zod";
@@ -42,7 +42,7 @@ describe("a run's own modules", () => {
   });
   after(() => folder[Symbol.asyncDispose]());
 
-  test("bring agents and tools by name, with the packages that Hone has", async () => {
+  test("export agents and tools by name, and can import Hone's packages", async () => {
     const modules = await new AgentModules(gate()).load(["mine.ts"]);
     const catalog = new AgentCatalog({ filesFolder: folder.path, gate: gate() });
     const choice = { name: "greeter", configJson: '{"name":"lake","tools":["wave"]}', modules };
@@ -53,7 +53,7 @@ describe("a run's own modules", () => {
     await assert.rejects(catalog.prepare({ name: "greeter", configJson: undefined }), InvalidInputError);
   });
 
-  test("are imported anew once they have changed", async () => {
+  test("are imported again after they have changed", async () => {
     const modules = new AgentModules(gate());
     const catalog = new AgentCatalog({ filesFolder: folder.path, gate: gate() });
     const text = async () => {
@@ -67,7 +67,7 @@ describe("a run's own modules", () => {
     assert.equal(await text(), "bye you");
   });
 
-  test("are not imported where the operator does not allow it", async () => {
+  test("are not imported if the operator does not allow it", async () => {
     await writeFile(file("loud.ts"), "globalThis.honeLoudModule = true; export const agents = {};");
     await assert.rejects(new AgentModules(gate(false)).load(["loud.ts"]), (error) => {
       assert.ok(error instanceof InvalidInputError);
@@ -87,7 +87,7 @@ describe("a run's own modules", () => {
     ["broken.ts", /a module that can be imported/],
     ["other.ts", /exports `agents`, `tools` or `environments`, but found agents\.mine\./],
   ] as const) {
-    test(`${name} is refused by its key`, async () => {
+    test(`${name} is refused with the key of the run file`, async () => {
       await assert.rejects(new AgentModules(gate()).load([name]), (error) => {
         assert.ok(error instanceof InvalidInputError);
         assert.equal(error.path, "agent.modules");

@@ -5,9 +5,9 @@
  *     export const tools = { dice: defineTool({ … }) };
  *     export const environments = { coin: defineEnvironment({ … }) };
  *
- * O1: a file is imported once per version; one that has changed is imported anew, and older runs keep what they have.
- * O2: what a file imports by name is looked for from its own place first, then among what Hone has, so that a project
- *     folder needs no packages of its own for `@hone/agents`, `@langchain/…` and `zod`.
+ * O1: a file is imported once per version: after a change it is imported again, and older runs keep the earlier version.
+ * O2: a package that a file imports is looked up from the file's own folder first and then among Hone's packages, so that a
+ *     project folder need not install `@hone/agents`, `@langchain/…` and `zod`.
  */
 
 import { registerHooks } from "node:module";
@@ -25,9 +25,9 @@ export interface ModuleExports {
   readonly environments: Readonly<Record<string, EnvironmentDefinition<unknown>>>;
 }
 
-/** The modules of a run as they are now. */
+/** The modules of a run in their current version. */
 export interface LoadedModules {
-  /** Names the versions of the files. */
+  /** Identifies the versions of all files. */
   readonly key: string;
   readonly exports: ModuleExports;
 }
@@ -66,8 +66,8 @@ export class AgentModules {
   }
 
   /**
-   * What the files export; of two of one name the later.
-   * @throws {InvalidInputError} when one is not allowed or not there, cannot be imported, or exports something else.
+   * Returns what the files export together; if two export the same name, the later file counts.
+   * @throws {InvalidInputError} when a file is not allowed or does not exist, cannot be imported, or exports something else.
    */
   async load(paths: readonly string[]): Promise<LoadedModules> {
     const modules = await Promise.all(paths.map((path) => this.#find(path)));
@@ -105,7 +105,7 @@ export class AgentModules {
   }
 }
 
-/** In the run file. */
+/** Where the run file names the modules. */
 const KEY = "agent.modules";
 
 async function importModule(module: UserModule, path: string): Promise<ModuleExports> {
@@ -115,7 +115,7 @@ async function importModule(module: UserModule, path: string): Promise<ModuleExp
   } catch (cause) {
     throw refusal(path, "a module that can be imported", describeError(cause), cause);
   }
-  // A module's own object is no plain one.
+  // A module's namespace is not a plain object, which zod asks for.
   const parsed = moduleSchema.safeParse({ ...(exports as object) });
   if (!parsed.success) {
     const issue = parsed.error.issues[0];

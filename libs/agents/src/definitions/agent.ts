@@ -1,4 +1,4 @@
-/** Agents: LangGraph graphs found by name. */
+/** Agents: LangGraph graphs that are registered by name. */
 
 import type { z } from "zod";
 import type { HoneChatModel } from "../model/hone-chat-model.ts";
@@ -8,51 +8,51 @@ import type { Toolbox } from "../tools/toolbox.ts";
 import type { EnvironmentReset, EnvironmentStep } from "./environment.ts";
 import { Registry } from "./registry.ts";
 
-/** What an agent works on. */
+/** The task that an agent works on. */
 export interface AgentTask {
-  /** Stable name within its source. */
+  /** Name that is unique within its source and never changes. */
   readonly id: string;
   /** The dataset row; undefined for an environment's task. */
   readonly row: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The task's environment; rewards and info go into the record of the turn before. */
+/** The task's environment. Its rewards and info are recorded with the turn whose answer it was given. */
 export interface AgentEnvironment {
   reset(): Promise<EnvironmentReset>;
   step(answer: string): Promise<EnvironmentStep>;
   metrics(): Readonly<Record<string, number>>;
 }
 
-/** A URL through which programs of any kind call the model; every call is a turn of the attempt's record. */
+/** A URL through which programs of any kind call the model; every call is recorded as a turn of the attempt. */
 export interface AgentSession {
   /** The session's address, without a slash at its end. The APIs are below it, such as `<url>/v1/chat/completions`. */
   readonly url: string;
-  /** Opens this session alone, as bearer token or as `x-api-key`. */
+  /** Key of this session only, sent as bearer token or as `x-api-key`. */
   readonly key: string;
   /** Name of the model, for clients that want one. */
   readonly model: string;
 }
 
-/** Who speaks through a session. */
+/** A participant that answers through a session. */
 export interface SessionRole {
   /** Whether its answers are trained. @default true */
   readonly learn?: boolean | undefined;
-  /** A model outside that answers it; absent = the run's own. Only where it does not learn. */
+  /** An outside model that answers for the role; absent = the run's own model. Allowed only if the role does not learn. */
   readonly endpoint?: SessionEndpoint | undefined;
 }
 
 /** A model behind an OpenAI-compatible API. */
 export interface SessionEndpoint {
-  /** Up to and with `/v1`. */
+  /** URL up to and including `/v1`. */
   readonly baseUrl: string;
   readonly model: string;
-  /** Variable of agent-rollout that holds the key. */
+  /** Environment variable of agent-rollout that holds the key. */
   readonly keyVariable?: string | undefined;
   readonly concurrency: number;
 }
 
 export interface SessionOptions {
-  /** By name, which calls give as their model, or the URL as `<url>/roles/<name>`. Absent = one that learns. */
+  /** Roles by name. A call names its role as its model or in its URL, `<url>/roles/<name>`. Absent = one role that learns. */
   readonly roles?: Readonly<Record<string, SessionRole>> | undefined;
   /** Whether rewards may be given through the session, with its key. @default false */
   readonly takesRewards?: boolean | undefined;
@@ -66,25 +66,25 @@ export interface AgentRollout<Config> {
   readonly model: HoneChatModel;
   /** Absent for the row of a dataset. */
   readonly environment: AgentEnvironment | undefined;
-  /** Most model calls; one more ends the rollout as truncated. */
+  /** Most model calls; another call ends the rollout as truncated. */
   readonly maxTurns: number;
   /** Most tokens that the model may write in one turn. */
   readonly maxNewTokens: number;
-  /** Aborts when the attempt's time is over or the run no longer wants it. */
+  /** Aborts when the attempt's time is over or the run no longer needs it. */
   readonly signal: AbortSignal;
-  /** Tools for this attempt, which gives them back at its end; what the row says of tools holds for them. */
+  /** Opens tools for this attempt, with what the row says about tools; they are closed at the end of the attempt. */
   openTools(toolbox: Toolbox): RolloutTools;
-  /** A session for programs that this agent starts or asks. It is over with the attempt. */
+  /** Opens a session for programs that this agent starts or asks. It ends with the attempt. */
   openSession(options?: SessionOptions): AgentSession;
 }
 
 /** What an agent returns. */
 export interface AgentResult {
-  /** A limit, not the agent, ended it. @default false */
+  /** Whether a limit ended the rollout, and not the agent. @default false */
   readonly isTruncated?: boolean;
   /** Numbers for the run's metrics, such as `{ success: 1 }`. */
   readonly metrics?: Readonly<Record<string, number>>;
-  /** Anything else worth keeping, such as a final answer; goes to the episode as JSON. */
+  /** Anything else worth keeping, such as a final answer; it is stored in the episode as JSON. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
@@ -96,7 +96,7 @@ export interface AgentDefinition<Config, Graph> {
   readonly needsEnvironment: boolean;
   /** Whether it needs the row of a dataset, with a prompt. @default false */
   readonly needsRow?: boolean;
-  /** Builds the graph, once per configuration: everything that belongs to one rollout comes with `run`. */
+  /** Builds the graph, once per configuration; everything that belongs to one rollout is passed to `run`. */
   buildGraph(config: Config, context: BuildContext): Graph | Promise<Graph>;
   run(graph: Graph, rollout: AgentRollout<Config>): Promise<AgentResult>;
 }
@@ -104,7 +104,7 @@ export interface AgentDefinition<Config, Graph> {
 const agents = new Registry<AgentDefinition<unknown, unknown>>("an agent");
 
 /**
- * Makes an agent known by name.
+ * Registers an agent by name.
  * @throws {DuplicateNameError} when the name is taken.
  * @example register("frozen_lake", { configSchema, needsEnvironment: true, buildGraph, run });
  */
@@ -112,7 +112,7 @@ export function register<Config, Graph>(name: string, definition: AgentDefinitio
   agents.add(name, defineAgent(definition));
 }
 
-/** An agent of any configuration and graph, as modules of a run export it: `export const agents = { mine: defineAgent({…}) }`. */
+/** Defines an agent that a module of a run exports: `export const agents = { mine: defineAgent({…}) }`. */
 export function defineAgent<Config, Graph>(
   definition: AgentDefinition<Config, Graph>,
 ): AgentDefinition<unknown, unknown> {

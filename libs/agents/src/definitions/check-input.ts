@@ -1,11 +1,11 @@
-/** What is wrong with the name or the configuration of an agent or a tool. */
+/** Finds what is wrong with the name or the configuration of an agent or a tool. */
 
 import { nearest } from "@hone/core";
 import type { z } from "zod";
 
 /** One thing that is wrong with a name or a configuration. */
 export interface InputProblem {
-  /** Below the value that was checked, such as ["historyTurns"]; empty for the value itself. */
+  /** Path within the value that was checked, such as ["historyTurns"]; empty for the value itself. */
   readonly path: readonly PropertyKey[];
   readonly value: unknown;
   readonly allowed: string;
@@ -37,7 +37,7 @@ export function checkConfig<Config>(
   };
 }
 
-/** The problem of a name that is not among those known; none when it is. */
+/** The problem of a name that is not known; an empty list when it is known. */
 export function unknownName(name: string, known: readonly string[]): InputProblem[] {
   if (known.includes(name)) return [];
   const meant = nearest(name, known);

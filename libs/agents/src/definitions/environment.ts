@@ -1,9 +1,9 @@
-/** Environments: gym-like, text in and text out, found by name. */
+/** Environments in the style of Gym, with text as input and output; they are registered by name. */
 
 import type { z } from "zod";
 import { Registry } from "./registry.ts";
 
-/** What an environment says beside the observation; goes into the turn's record and into prompt templates. */
+/** What an environment reports beside the observation, for the turn's record and for prompt templates. */
 export type EnvironmentInfo = Readonly<Record<string, string | number | boolean | null>>;
 
 /** The first observation of an episode. */
@@ -12,26 +12,26 @@ export interface EnvironmentReset {
   readonly info: EnvironmentInfo;
 }
 
-/** What followed an action. */
+/** The result of an action. */
 export interface EnvironmentStep extends EnvironmentReset {
   readonly reward: number;
-  /** The episode came to its end. */
+  /** Whether the episode reached its end. */
   readonly terminated: boolean;
-  /** A limit of the environment cut it off. */
+  /** Whether a limit of the environment cut the episode off. */
   readonly truncated: boolean;
 }
 
-/** One episode at a time. A failure that is not the agent's is thrown as a RetryableError. */
+/** Runs one episode at a time. It throws a RetryableError for a failure that is not the agent's fault. */
 export interface Environment {
   /** Starts the episode that the seed names; the same seed gives the same episode for the same actions. */
   reset(seed: number): Promise<EnvironmentReset> | EnvironmentReset;
-  /** Takes what the model answered, verbatim. */
+  /** Takes the model's answer, verbatim. */
   step(answer: string): Promise<EnvironmentStep> | EnvironmentStep;
-  /** Figures of the episode so far, such as `{ success: 1 }`. */
+  /** Metrics of the episode so far, such as `{ success: 1 }`. */
   metrics(): Readonly<Record<string, number>>;
-  /** Answers that `step` takes as legal in the present state; absent = it cannot tell. Scripted policies read it. */
+  /** The legal answers in the current state, for scripted policies; absent = the environment cannot list them. */
   legalAnswers?(): readonly string[];
-  /** Gives back what it holds. */
+  /** Releases its resources. */
   close?(): Promise<void> | void;
 }
 
@@ -42,7 +42,7 @@ export interface EnvironmentDefinition<Config> {
   create(config: Config): Environment;
 }
 
-/** An environment of any configuration, as modules of a run export it: `export const environments = { mine: defineEnvironment({…}) }`. */
+/** Defines an environment that a module of a run exports: `export const environments = { mine: defineEnvironment({…}) }`. */
 export function defineEnvironment<Config>(
   definition: EnvironmentDefinition<Config>,
 ): EnvironmentDefinition<unknown> {
@@ -55,14 +55,14 @@ export function defineEnvironment<Config>(
 const environments = new Registry<EnvironmentDefinition<unknown>>("an environment");
 
 /**
- * Makes an environment known by name.
+ * Registers an environment by name.
  * @throws {DuplicateNameError} when the name is taken.
  */
 export function registerEnvironment<Config>(name: string, definition: EnvironmentDefinition<Config>): void {
   environments.add(name, defineEnvironment(definition));
 }
 
-/** @param own those of a run's own modules, which go before those that come with Hone. */
+/** @param own environments of a run's own modules; they take precedence over those that come with Hone. */
 export function environmentOf(
   name: string,
   own: Readonly<Record<string, EnvironmentDefinition<unknown>>> = {},

@@ -1,9 +1,9 @@
-/** Things found by name. */
+/** Entries that are registered once under a name and looked up by it. */
 
 import { DuplicateNameError } from "../errors.ts";
 
 export class Registry<T> {
-  /** What is registered here, with its article: "an agent". */
+  /** Kind of the entries, with its article: "an agent". */
   readonly kind: string;
   readonly #entries = new Map<string, T>();
 

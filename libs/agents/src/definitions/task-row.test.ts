@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { BadRowError } from "../errors.ts";
 import { agentOfRow, promptOfRow, toolsOfRow } from "./task-row.ts";
 
-/** As verl's users have it. */
+/** A row in verl's format. */
 const VERL_ROW = {
   data_source: "openai/gsm8k",
   agent_name: "tool_agent",
@@ -46,7 +46,7 @@ describe("the columns of a row", () => {
     assert.deepEqual(agentOfRow(VERL_ROW), { name: "tool_agent", configPath: undefined });
   });
 
-  test("takes a text as one message of the user, and nulls as Parquet's way to say nothing", () => {
+  test("reads a string as one message of the user, and null as absent", () => {
     const row = { prompt: "2+2?", extra_info: null, tools_kwargs: null, agent_name: "" };
     assert.deepEqual(readTaskRow({ id: "r", row }), {
       messages: [{ role: "user", content: "2+2?" }],
@@ -56,7 +56,7 @@ describe("the columns of a row", () => {
     assert.deepEqual(agentOfRow(row), { name: undefined, configPath: undefined });
   });
 
-  test("takes calls of tools and what tools said, as OpenAI and as chat templates write them", () => {
+  test("reads tool calls and answers of tools, as OpenAI and as chat templates write them", () => {
     const called = (args: unknown) => ({
       role: "assistant",
       content: null,
@@ -122,7 +122,7 @@ describe("the columns of a row", () => {
       /`tool_selection` must be/,
     ],
   ] as const) {
-    test(`refuses ${what} as the data's fault`, () => {
+    test(`refuses ${what} with a BadRowError that names the row`, () => {
       assert.throws(
         () => readTaskRow({ id: "rows.jsonl:7", row }),
         (error) =>

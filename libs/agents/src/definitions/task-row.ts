@@ -1,8 +1,8 @@
 /**
- * The common row schema of agent data sets, as verl's and ChatLearn's users have it:
+ * The row schema that data sets of verl and ChatLearn share:
  * `data_source, prompt, ability, reward_model: { style, ground_truth }, extra_info, agent_name, agent_cfg_path`.
  *
- * Only `prompt` is required; columns beside these are passed on as they are.
+ * Only `prompt` is required; other columns are passed on unchanged.
  */
 
 import { parseJson } from "@hone/core";
@@ -18,7 +18,7 @@ const content = z.union([
     .transform((parts) => parts.map(({ text }) => text).join("")),
 ]);
 
-/** As OpenAI has it: JSON in a text, or, as chat templates have it, an object. */
+/** JSON in a string, as in OpenAI's API, or an object, as in chat templates. */
 const callArguments = z.union([
   z.record(z.string(), z.unknown()),
   z.string().transform((text, context): Record<string, unknown> => {
@@ -56,7 +56,7 @@ const message = z
     ({ role, content, tool_calls: calls, tool_call_id: id, name }): ChatMessage => ({
       role,
       content: content ?? "",
-      // Parquet's files say nothing with a null.
+      // In Parquet files, null stands for an absent value.
       ...(calls != null && calls.length > 0 && { tool_calls: calls }),
       ...(id != null && { tool_call_id: id }),
       ...(name != null && { name }),
@@ -82,16 +82,16 @@ const rowSchema = z.looseObject({ prompt, ...toolColumns.shape });
 
 type Row = Readonly<Record<string, unknown>> | undefined;
 
-/** What a row says of tools. */
+/** What a row says about tools. */
 export interface RowTools {
-  /** Of a tool's name: what this row gives the tool. */
+  /** Maps the names of tools to what this row gives them. */
   readonly toolsKwargs: Readonly<Record<string, unknown>>;
   /** Tools that this row may use; undefined = all. */
   readonly toolSelection: readonly string[] | undefined;
 }
 
 /**
- * The messages that a row begins with; a text is one message of the user.
+ * The messages that a row begins with; a string is one message of the user.
  * @throws {BadRowError} when the task has no row, or its row no prompt.
  */
 export function promptOfRow(task: { readonly id: string; readonly row: Row }): readonly ChatMessage[] {
@@ -101,7 +101,7 @@ export function promptOfRow(task: { readonly id: string; readonly row: Row }): r
   return typeof asked === "string" ? [{ role: "user", content: asked }] : asked;
 }
 
-/** Columns of this name, in the row itself or, as verl has them, in its `extra_info`. @throws {BadRowError} */
+/** Reads `tools_kwargs` and `tool_selection` from the row itself or, as in verl, from its `extra_info`. @throws {BadRowError} */
 export function toolsOfRow(task: { readonly id: string; readonly row: Row }): RowTools {
   const { extra_info: extra, ...row } = parse(toolColumns, task.id, task.row ?? {});
   return {
@@ -129,7 +129,7 @@ function objectOf(json: string): Record<string, unknown> | undefined {
   }
 }
 
-/** The agent that a row asks for, beside that of its run; its files come by the name `agent_cfg_path`. */
+/** The agent that a row asks for instead of its run's agent, and the path of its file. */
 export function agentOfRow(row: Readonly<Record<string, unknown>> | undefined): {
   readonly name: string | undefined;
   readonly configPath: string | undefined;

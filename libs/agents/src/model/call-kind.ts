@@ -1,8 +1,8 @@
 /**
- * What the messages of a call are to the record so far.
+ * How the messages of a call relate to the record so far.
  *
- * All but `first` and `extension` are drift: the call starts a new sample, whose tokens before the answer are computed
- * again and not trained. Much of it says that an agent's history is not what the model wrote.
+ * All kinds but `first` and `extension` are drift: the call starts a new sample, whose tokens before the answer are computed
+ * again and not trained. Frequent drift shows that an agent's history differs from what the model wrote.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -11,32 +11,32 @@ import type { ChatMessage } from "@hone/tokenizer";
 export const CallKind = {
   /** Nothing was recorded before. */
   first: "first",
-  /** It goes on where a sample ends, verbatim. */
+  /** It continues a sample at its end, verbatim. */
   extension: "extension",
-  /** It goes on from an earlier point: another answer to the same, or another way from there. */
+  /** It continues from an earlier point: it asks for another answer to the same messages, or goes on differently from there. */
   branch: "branch",
-  /** Messages that the record has were changed, or an answer stands in it that the model never gave. */
+  /** Recorded messages were changed, or it contains an answer that the model never gave. */
   edited: "edited",
-  /** It is shorter than what it goes back to: messages were dropped, or replaced by a summary. */
+  /** It is shorter than the recorded conversation: messages were dropped or replaced by a summary. */
   compacted: "compacted",
-  /** It goes on with the messages, and the chat template shows earlier ones in another way than before. */
+  /** It extends the messages, but the chat template shows earlier ones differently than before. */
   template: "template",
-  /** It goes on with the messages, and other tools are shown. */
+  /** It extends the messages, but shows other tools. */
   tools: "tools",
-  /** It has nothing in common with what was recorded, beyond how it begins. */
+  /** It has nothing in common with the record, except perhaps its first messages. */
   unrelated: "unrelated",
 } as const;
 export type CallKind = (typeof CallKind)[keyof typeof CallKind];
 
-/** Kinds that start a new sample where one could have been gone on with. */
+/** Kinds of calls that start a new sample although there were samples to continue. */
 export const DRIFT_KINDS: readonly CallKind[] = Object.values(CallKind).filter(
   (kind) => kind !== CallKind.first && kind !== CallKind.extension,
 );
 
 /**
- * The kind of a call that does not go on where a sample ends.
- * @param known the conversation of the record that it has most in common with, its last answer included.
- * @param shared how many messages they have in common from the start.
+ * The kind of a call that does not continue a sample at its end.
+ * @param known the recorded conversation that has most in common with the call, including its last answer.
+ * @param shared how many messages the two have in common from the start.
  */
 export function kindOfDrift(
   known: readonly ChatMessage[],
@@ -47,14 +47,14 @@ export function kindOfDrift(
   const added = given.slice(shared);
   const goneKeys = new Set(gone.map(keyOf));
   const isKept = added.some((message) => goneKeys.has(keyOf(message)));
-  // What it would go on from ends with an answer, and a call does not.
+  // The recorded conversation ends with an answer, and a call does not.
   const isShorter = given.length < known.length - 1;
   if (shared === 0 && !isKept) return CallKind.unrelated;
   if (isKept || added.some(isAnswer)) return isShorter ? CallKind.compacted : CallKind.edited;
-  // All that stood before the first answer is the same: it goes on from there, or from a later answer.
+  // Everything before the first answer is the same: the call continues from there or from a later answer.
   if (shared >= known.findIndex(isAnswer)) return CallKind.branch;
   const numAnswersGone = gone.filter(isAnswer).length;
-  // One answer less is what another task with the same system message looks like.
+  // Another task with the same system message also has one answer less.
   return isShorter && numAnswersGone > 1 ? CallKind.compacted : CallKind.unrelated;
 }
 
@@ -69,7 +69,7 @@ export function sharedMessages(a: readonly ChatMessage[], b: readonly ChatMessag
 function isSameMessage(a: ChatMessage, b: ChatMessage): boolean {
   if (a.role !== b.role || a.tool_call_id !== b.tool_call_id) return false;
   if (a.tool_calls === undefined && b.tool_calls === undefined) return a.content === b.content;
-  // Around calls, frameworks trim.
+  // Frameworks trim the text around calls.
   return a.content.trim() === b.content.trim() && isDeepStrictEqual(a.tool_calls, b.tool_calls);
 }
 

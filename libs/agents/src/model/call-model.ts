@@ -1,8 +1,8 @@
 /**
  * One call of the model with its tools: how they are shown, and how the answer is read.
  *
- * Calls are read from what the model wrote in the format of its chat template; sampling is never steered towards one, as
- * the logprobs must stay those of the policy.
+ * Calls are read from the text that the model wrote, in the format of its chat template. Sampling is never constrained to a
+ * call, because the logprobs must stay those of the policy.
  */
 
 import { FinishReason, TurnInfo } from "@hone/rl";
@@ -61,13 +61,13 @@ export async function callModel(
   return { answer, message };
 }
 
-/** Most of them that are named. */
+/** Most control tokens that are named in a turn. */
 const MAX_NAMED_TOKENS = 8;
 
-/** A model that goes on in another's role samples the marks of its template, and nothing in the text tells of them. */
+/** A model that goes on in another's role samples control tokens of its template, which its decoded text does not show. */
 function noteControlTokens({ turn, generation }: ModelAnswer, tokenizer: Tokenizer): void {
   const { tokenIds, finishReason } = generation;
-  // The one that ended the answer belongs there.
+  // The stop token that ended the answer is expected.
   const within = finishReason === FinishReason.stop ? tokenIds.slice(0, -1) : tokenIds;
   const found = within.filter((id) => tokenizer.isSpecial(id)).slice(0, MAX_NAMED_TOKENS);
   if (found.length === 0) return;
@@ -75,20 +75,20 @@ function noteControlTokens({ turn, generation }: ModelAnswer, tokenizer: Tokeniz
   turn.info = { ...turn.info, [TurnInfo.controlTokens]: named };
 }
 
-/** An answer that was cut off may end within a call, which is no fault of the call's. */
+/** An answer that was cut off may end within a call; such a call is not counted as invalid. */
 function noteInvalidCalls({ turn, generation }: ModelAnswer, { invalidCalls }: ToolAnswerMessage): void {
   if (invalidCalls.length === 0 || generation.finishReason !== FinishReason.stop) return;
   turn.info = { ...turn.info, [TurnInfo.invalidToolCalls]: invalidCalls.length };
 }
 
-/** Whether an answer is text as it stands; harmony's answers hold thoughts and marks, also where there are no tools. */
+/** Whether an answer is plain text. Answers in harmony have thoughts and marks even without tools. */
 export function isPlain(format: ToolCallFormatName, tools: readonly ChatTool[]): boolean {
   return tools.length === 0 && format !== "gpt_oss";
 }
 
 const formats = new WeakMap<ChatRenderer, ToolCallFormatName>();
 
-/** In which calls are written, by the chat template. Looked for once in each. */
+/** The format of calls that the chat template shows; it is determined once for each renderer. */
 export function formatOf(renderer: ChatRenderer): ToolCallFormatName {
   let format = formats.get(renderer);
   if (format === undefined) {

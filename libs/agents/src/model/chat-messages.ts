@@ -1,4 +1,4 @@
-/** Messages in LangChain's classes, and in the shape that chat templates read. */
+/** Converts messages between LangChain's classes and the form that chat templates read. */
 
 import { unreachable } from "@hone/core";
 import type { ChatMessage, ChatToolCall } from "@hone/tokenizer";
@@ -35,14 +35,14 @@ function textOf({ content }: BaseMessage): string {
   if (typeof content === "string") return content;
   const parts = content.map((part) => {
     if (part.type === "text" && typeof part.text === "string") return part.text;
-    // A call stands in the message's own list of calls as well.
+    // A call is also in the message's list of calls.
     if (part.type === "tool_call" || part.type === "tool_use") return "";
     throw new UnsupportedMessageError(`content of type "${part.type}"`);
   });
   return parts.join("");
 }
 
-/** A call in the shape that chat templates read. */
+/** A call in the form that chat templates read. */
 export function toChatToolCall(call: {
   readonly id?: string | undefined;
   readonly name: string;
@@ -75,7 +75,7 @@ function toLangChainMessage({ role, content, tool_calls, tool_call_id, name }: C
   }
 }
 
-/** A call in LangChain's words. */
+/** A call in LangChain's form. */
 export function toLangChainCall({ id, function: { name, arguments: args } }: ChatToolCall) {
   return { id, name, args: { ...args }, type: "tool_call" as const };
 }

@@ -22,7 +22,7 @@ const TOOL = {
 } as const;
 const CALL = '<tool_call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</tool_call>';
 
-/** Needs calls as data, and refuses what tools say where it finds none, as Mistral's templates do. */
+/** A template that needs calls as data and refuses answers of tools without a call, as Mistral's templates do. */
 const STRICT_TEMPLATE = `
 {%- for message in messages %}
     {%- if message.role == 'tool' %}
@@ -44,7 +44,7 @@ const STRICT = byteTokenizer(
   STRICT_TEMPLATE,
 );
 
-/** A model that writes these texts, and its record. */
+/** A model that answers with these texts, and its record. */
 function modelOf(tokenizer: Tokenizer, ...texts: readonly string[]) {
   const conversation = new Conversation(new ChatRenderer(tokenizer));
   const calls: GenerateCall[] = [];
@@ -86,7 +86,7 @@ function modelOf(tokenizer: Tokenizer, ...texts: readonly string[]) {
 }
 
 describe("HoneChatModel with tools", () => {
-  test("speaks as several agents of a rollout, of which only those that learn are trained", async () => {
+  test("plays several roles of a rollout, of which only those that learn are trained", async () => {
     const { model, conversation } = modelOf(chatmlTokenizer(), "6*7", "42", "43");
     const critic = model.withRole("critic", { learn: false });
     await model.withRole("solver").invoke([new HumanMessage("How many?")]);
@@ -105,7 +105,7 @@ describe("HoneChatModel with tools", () => {
     assert.ok(turns.slice(1).every(({ sample }) => sample === samples.length));
   });
 
-  test("reads calls from what the model wrote, with their tokens", async () => {
+  test("reads calls from the text that the model wrote, and records their tokens", async () => {
     const { model } = modelOf(chatmlTokenizer(TOOL_TEMPLATE), `Well.\n${CALL}`);
     const answer = await model.bindTools([TOOL]).invoke([new HumanMessage("Rain?")]);
     assert.equal(answer.content, "Well.");
@@ -116,19 +116,19 @@ describe("HoneChatModel with tools", () => {
     assert.equal(chatmlTokenizer().decode(tokenIds), `Well.\n${CALL}<|im_end|>`);
   });
 
-  test("hides the tools where tool_choice says none, and reads no calls there", async () => {
+  test("hides the tools and reads no calls if tool_choice is none", async () => {
     const { model, shown } = modelOf(chatmlTokenizer(TOOL_TEMPLATE), CALL);
     const answer = await model.bindTools([TOOL], { tool_choice: "none" }).invoke([new HumanMessage("Rain?")]);
     assert.equal(answer.content, CALL);
     assert.doesNotMatch(shown()[0] ?? "", /get_weather/);
   });
 
-  test("refuses stop texts, which no record could hold", async () => {
+  test("refuses stop texts, because the record cannot contain them", async () => {
     const { model } = modelOf(chatmlTokenizer(TOOL_TEMPLATE), "a");
     await assert.rejects(model.invoke([new HumanMessage("Rain?")], { stop: ["\n"] }), /stop texts/);
   });
 
-  test("goes on verbatim where the template wants calls as data, odd spaces included", async () => {
+  test("continues verbatim, including odd spaces, if the template takes calls as data", async () => {
     const written = '[TOOL_CALLS] [{"name":"get_weather",  "arguments":{"city":"Paris"}}]';
     const { model, conversation, shown } = modelOf(STRICT, written, "Rain.");
     const bound = model.bindTools([TOOL]);
@@ -141,7 +141,7 @@ describe("HoneChatModel with tools", () => {
     assert.equal(shown()[1], `[INST]Rain?[/INST]${written}</s>[TOOL_RESULTS]${id} wet[/TOOL_RESULTS]`);
   });
 
-  test("starts a new sample where the agent changed a call", async () => {
+  test("starts a new sample if the agent changed a call", async () => {
     const { model, conversation } = modelOf(chatmlTokenizer(TOOL_TEMPLATE), CALL, "Rain.");
     const bound = model.bindTools([TOOL]);
     const question = new HumanMessage("Rain?");
@@ -151,7 +151,7 @@ describe("HoneChatModel with tools", () => {
     assert.equal(conversation.record().samples.length, 2);
   });
 
-  test("streams text as it is certain, then the calls; the whole is the message of the record", async () => {
+  test("streams text as soon as it is certain and then the calls; together they are the recorded message", async () => {
     const { model, conversation } = modelOf(
       chatmlTokenizer(TOOL_TEMPLATE),
       `Let me see. <b>\n${CALL}`,
@@ -172,7 +172,7 @@ describe("HoneChatModel with tools", () => {
     assert.equal(conversation.record().samples.length, 1);
   });
 
-  test("streams answers without tools, control tokens left out", async () => {
+  test("streams answers without tools, leaving out control tokens", async () => {
     const { model } = modelOf(chatmlTokenizer(TOOL_TEMPLATE), "It rains é😀.");
     const texts: string[] = [];
     for await (const chunk of await model.stream([new HumanMessage("Rain?")])) texts.push(chunk.text);
@@ -180,7 +180,7 @@ describe("HoneChatModel with tools", () => {
     assert.ok(texts.length > 5);
   });
 
-  test("gives structured output from the call that it asks for", async () => {
+  test("gives structured output from the tool call that LangChain asks for", async () => {
     const written =
       '<tool_call>{"name": "extract", "arguments": {"city": "Paris", "isWet": true}}</tool_call>';
     const { model } = modelOf(chatmlTokenizer(TOOL_TEMPLATE), written);
@@ -189,7 +189,7 @@ describe("HoneChatModel with tools", () => {
     assert.deepEqual(weather, { city: "Paris", isWet: true });
   });
 
-  test("keeps what it could not read as a call, and why", async () => {
+  test("keeps calls that it could not read, with the reason", async () => {
     const { model } = modelOf(chatmlTokenizer(TOOL_TEMPLATE), "<tool_call>rain?</tool_call>");
     const answer = await model.bindTools([TOOL]).invoke([new HumanMessage("Rain?")]);
     assert.equal(answer.content, "<tool_call>rain?</tool_call>");
@@ -198,7 +198,7 @@ describe("HoneChatModel with tools", () => {
     ]);
   });
 
-  test("takes harmony's marks and thoughts off an answer, with tools or without, streamed or not", async () => {
+  test("removes harmony's marks and thoughts from an answer, with and without tools, streamed or not", async () => {
     const written =
       "<|channel|>analysis<|message|>Clouds.<|end|><|start|>assistant<|channel|>final<|message|>It rains.";
     const control = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>"];
@@ -218,7 +218,7 @@ describe("HoneChatModel with tools", () => {
     );
   });
 
-  test("takes the format that it is told instead of the template's", async () => {
+  test("uses the given tool call format instead of the template's", async () => {
     const { model } = modelOf(chatmlTokenizer(TOOL_TEMPLATE), '[get_weather(city="Paris")]');
     const answer = await model.withToolCallFormat("pythonic").bindTools([TOOL]).invoke("Rain?");
     assert.deepEqual(answer.tool_calls?.[0]?.args, { city: "Paris" });

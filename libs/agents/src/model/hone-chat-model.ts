@@ -1,10 +1,10 @@
 /**
  * The policy as a LangChain chat model.
  *
- * Every call is a turn of the attempt's record; the answer's `response_metadata` carries its token ids, their
- * logprobs and versions, and where they stand in the record. With tools bound, calls are read from what the model wrote
- * in the format of its chat template; sampling is never steered towards one (`tool_choice` "none" hides the tools, the
- * others are as "auto"), as the logprobs must stay those of the policy.
+ * Every call is recorded as a turn of the attempt. The `response_metadata` of the answer has its token ids, their logprobs and
+ * versions, and their place in the record. With tools bound, calls are read from the text that the model wrote, in the format
+ * of its chat template. Sampling is never constrained to a call, because the logprobs must stay those of the policy: a
+ * `tool_choice` of "none" hides the tools, and all other values mean "auto".
  */
 
 import type { Generation } from "@hone/rl";
@@ -43,9 +43,9 @@ export interface HoneCallOptions extends BaseChatModelCallOptions {
 
 /** Options of the model. */
 export interface HoneChatModelOptions extends BaseChatModelParams {
-  /** In which calls of tools are written. @default that of the chat template */
+  /** The format in which tool calls are written. @default that of the chat template */
   readonly toolCallFormat?: ToolCallFormatName;
-  /** Who speaks, where there are several; see {@link HoneChatModel.withRole}. */
+  /** The role that the model has among several; see {@link HoneChatModel.withRole}. */
   readonly role?: { readonly name: string; readonly learns: boolean };
 }
 
@@ -63,14 +63,14 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
     return "hone";
   }
 
-  /** The same model, of which another format of calls is expected. */
+  /** The same model, with another format of tool calls. */
   withToolCallFormat(toolCallFormat: ToolCallFormatName): HoneChatModel {
     return new HoneChatModel(this.#session, { ...this.#options, toolCallFormat });
   }
 
   /**
-   * The same model as one of several agents of a rollout: its turns carry the role's name, and where it does not learn they
-   * are recorded and not trained.
+   * The same model as one of several agents of a rollout. Its turns have the role's name; if the role does not learn, they are
+   * recorded but not trained.
    */
   withRole(name: string, { learn = true }: { readonly learn?: boolean } = {}): HoneChatModel {
     return new HoneChatModel(this.#session, { ...this.#options, role: { name, learns: learn } });
@@ -143,7 +143,7 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
 }
 
 function toolsOf(options: HoneCallOptions): ChatTool[] {
-  // An end that is not one of the model's own tokens cannot be part of its record.
+  // An end that is not one of the model's tokens cannot be part of the record.
   if (options.stop !== undefined && options.stop.length > 0) {
     throw new UnsupportedMessageError(`stop texts (${JSON.stringify(options.stop)})`);
   }
@@ -171,7 +171,7 @@ function chunkOf(
     tool_calls: tool_calls.map(toLangChainCall),
     response_metadata: { ...metadata },
   });
-  // Its constructor takes these from chunks of calls only.
+  // The constructor would take these only from chunks of calls.
   chunk.invalid_tool_calls = invalidCalls.map(({ text, reason }) => ({
     args: text,
     error: reason,

@@ -10,7 +10,7 @@ const State = Annotation.Root({
 });
 
 describe("installLeanRunContext()", () => {
-  test("leaves a process alone that traces with LangSmith", () => {
+  test("does not change a process that traces with LangSmith", () => {
     const original = AsyncLocalStorageProviderSingleton.runWithConfig;
     assert.equal(installLeanRunContext({ LANGSMITH_TRACING: "true" }), false);
     assert.equal(AsyncLocalStorageProviderSingleton.runWithConfig, original);
@@ -21,7 +21,7 @@ describe("installLeanRunContext()", () => {
       assert.equal(installLeanRunContext({}), true);
     });
 
-    test("nested calls inherit the config, each run its own", async () => {
+    test("nested calls inherit the config of their own run", async () => {
       const whoAmI = RunnableLambda.from((_: unknown, config) => String(config.configurable?.who));
       const graph = new StateGraph(State)
         .addNode("one", async () => ({ seen: [await whoAmI.invoke({})] }))
@@ -43,7 +43,7 @@ describe("installLeanRunContext()", () => {
       );
     });
 
-    test("callbacks of a run still hear of every node", async () => {
+    test("the callbacks of a run are still called for every node", async () => {
       const graph = new StateGraph(State)
         .addNode("one", () => ({ seen: ["one"] }))
         .addEdge(START, "one")

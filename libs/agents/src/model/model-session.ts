@@ -1,10 +1,10 @@
 /**
- * The model calls of one attempt: limits, seeds, the clock, the record, and a span each.
+ * The model calls of one attempt: applies limits and seeds, stops the clock, records each call and traces it in a span.
  *
- * S1: A call never goes beyond the rollout's turns or context: it fails with LimitReachedError.
- * S2: What ended a call is remembered: an agent that catches the error does not change how its rollout ends.
- * S3: The attempt's clock stands during a call; the time of the generation that succeeded is charged afterwards, so
- *     a dead or busy replica costs the attempt nothing.
+ * S1: A call that would exceed the rollout's turns or context fails with LimitReachedError.
+ * S2: The error that ended a call is remembered: an agent that catches it does not change how its rollout ends.
+ * S3: The attempt's clock is stopped during a call, and the time of the successful generation is charged afterwards, so a dead
+ *     or busy replica costs the attempt nothing.
  */
 
 import { DeadlineError } from "@hone/core";
@@ -25,8 +25,8 @@ import { AttemptTimedOutError, LimitReachedError, ModelCallAbandonedError } from
 import type { Policy, PolicyGeneration } from "../policies/policy.ts";
 import type { AttemptClock } from "../rollout/attempt-clock.ts";
 import type { Conversation, PreparedCall, ReadAnswerMessage, RecordedTurn } from "../rollout/conversation.ts";
-import { cutAt, StopWatch } from "../rollout/stop-watch.ts";
-import type { RolloutWitness } from "../rollout/witness.ts";
+import type { RolloutObserver } from "../rollout/rollout-observer.ts";
+import { cutAt, StopTextFinder } from "../rollout/stop-text-finder.ts";
 
 /** What a session needs; everything belongs to one attempt. */
 export interface ModelSessionOptions {
@@ -34,47 +34,47 @@ export interface ModelSessionOptions {
   readonly policy: Policy;
   readonly clock: AttemptClock;
   readonly signal: AbortSignal;
-  /** Span below which its calls stand. */
+  /** Parent of the spans of its calls. */
   readonly trace: Context;
   /** Name of the served model. */
   readonly model: string;
-  /** Names the attempt. */
+  /** Identifies the attempt. */
   readonly sessionId: string;
   readonly groupId: string;
   readonly sampling: SamplingParameters;
   readonly stopTokenIds: readonly number[];
   readonly maxTurns: number;
-  /** Most tokens in one sample, prompt included. */
+  /** Most tokens in one sample, including the prompt. */
   readonly maxContextTokens: number;
   readonly lowestVersion: number;
   readonly highestVersion: number;
   /** Sampling seed of a turn. */
   readonly seedOfTurn: (turn: number) => number;
-  readonly witness?: RolloutWitness | undefined;
+  readonly observer?: RolloutObserver | undefined;
 }
 
 /** How one call is made. */
 export interface CallOptions {
   /** Shown to the model by its chat template. */
   readonly tools?: readonly ChatTool[];
-  /** See {@link CommitOptions}; the index of the turn makes names for its calls. */
+  /** See {@link CommitOptions}; the index of the turn is used in the ids of its tool calls. */
   readonly read?: (written: string, turnIndex: number, content: string) => ReadAnswerMessage;
   readonly onTokens?: (tokenIds: readonly number[]) => void;
-  /** Told of the size of the context, before anything is sampled. */
+  /** Called with the size of the context before anything is sampled. */
   readonly onPrompt?: (tokenCount: number) => void;
-  /** Most tokens of the answer, beside the run's own limit. */
+  /** Most tokens of the answer, in addition to the run's own limit. */
   readonly maxNewTokens?: number | undefined;
-  /** They end the answer; with them in it, it is recorded up to the token that completed one. */
+  /** Texts that end the answer; it is recorded up to and including the token that completed one of them. */
   readonly stopTexts?: readonly string[];
-  /** @default that of the turn */
+  /** Sampling seed for a context. @default the seed of the turn */
   readonly seedOf?: (promptIds: readonly number[]) => number;
-  /** Ends this call alone: it fails with ModelCallAbandonedError, and is recorded as such. */
+  /** Ends only this call: it fails with ModelCallAbandonedError and is recorded as abandoned. */
   readonly signal?: AbortSignal;
   /** Whether the answer is trained. @default true */
   readonly learns?: boolean;
-  /** Who answers. @default the session's own */
+  /** The policy that answers. @default the session's own */
   readonly policy?: Policy;
-  /** Whether a full context ends the rollout only if the agent does not go on with a shorter one. @default false */
+  /** Whether the rollout goes on after a full context if the agent then sends a shorter one. @default false */
   readonly mayShorten?: boolean;
 }
 
@@ -90,7 +90,7 @@ export interface ModelAnswer {
 export class ModelSession {
   /** Time spent generating, in milliseconds. */
   generationMs = 0;
-  /** What ended the latest call that failed (S2); undefined = none did. */
+  /** The error of the latest call that failed (S2); undefined = none failed. */
   failure: unknown;
   readonly #options: ModelSessionOptions;
   #started = 0;
@@ -103,14 +103,14 @@ export class ModelSession {
     return this.#options.conversation.renderer;
   }
 
-  /** The turn that was recorded last; environments add their reward to it. */
+  /** The latest recorded turn; environments add their reward to it. */
   get lastTurn(): RecordedTurn | undefined {
     return this.#options.conversation.turns.at(-1);
   }
 
   /**
    * Adds to the reward of a turn.
-   * @param index of the turn; undefined = the latest.
+   * @param index the turn; undefined = the latest.
    * @returns false when there is no such turn.
    */
   addReward(value: number, index?: number): boolean {
@@ -132,7 +132,7 @@ export class ModelSession {
       if (wasFull && options.mayShorten === true) this.failure = undefined;
       return answer;
     } catch (error) {
-      // What the agent may put right by other messages, or gave up itself, is no end.
+      // The agent can send other messages, or has given up the call itself: neither ends the rollout.
       const isOwn = error instanceof ChatTemplateError || error instanceof ModelCallAbandonedError;
       if (!isOwn) this.failure = error;
       throw error;
@@ -158,7 +158,7 @@ export class ModelSession {
     });
     const { messages, promptIds } = prepared;
     const isTrained = learns !== false;
-    this.#options.witness?.onAnswer({
+    this.#options.observer?.onAnswer({
       turn,
       messages,
       tools: tools ?? [],
@@ -180,21 +180,21 @@ export class ModelSession {
   ): Promise<PolicyGeneration> {
     const { signal } = options;
     if (signal === undefined) return this.#generate(prepared, turnIndex, maxNewTokens, options);
-    const told: number[] = [];
+    const reported: number[] = [];
     const { onTokens } = options;
-    const tell = (tokenIds: readonly number[]) => {
-      told.push(...tokenIds);
+    const report = (tokenIds: readonly number[]) => {
+      reported.push(...tokenIds);
       onTokens?.(tokenIds);
     };
     try {
       signal.throwIfAborted();
       return await this.#generate(prepared, turnIndex, maxNewTokens, {
         ...options,
-        ...(onTokens !== undefined && { onTokens: tell }),
+        ...(onTokens !== undefined && { onTokens: report }),
       });
     } catch (error) {
       if (!signal.aborted || this.#options.signal.aborted) throw error;
-      this.#options.conversation.abandon(prepared, told);
+      this.#options.conversation.abandon(prepared, reported);
       throw new ModelCallAbandonedError({ cause: error });
     }
   }
@@ -245,7 +245,7 @@ export class ModelSession {
         trace: contextOf(span, trace),
         signal,
         ...(onTokens !== undefined && { onTokens }),
-        ...(watch !== undefined && { enough: watch.enough }),
+        ...(watch !== undefined && { stopSignal: watch.stopSignal }),
       });
       const generation = watch?.cut(made) ?? made;
       chargedMs = generation.generationMs;
@@ -253,7 +253,7 @@ export class ModelSession {
       describe(span, prepared, generation);
       return generation;
     } catch (error) {
-      // Nobody waits for it any more: no fault of the call's.
+      // A call that its caller gave up has not failed.
       if (options.signal?.aborted === true) span.setAttribute(Attr.callAbandoned, true);
       else recordError(span, error);
       if (error instanceof DeadlineError) throw new AttemptTimedOutError(clock.deadlineMs);
@@ -264,24 +264,24 @@ export class ModelSession {
     }
   }
 
-  /** Stops the policy where a stop text is complete, and cuts what it made beyond. */
+  /** Stops the policy when a stop text is complete, and removes the tokens that were generated after it. */
   #watch(stopTexts: readonly string[], { read, onTokens }: CallOptions) {
     if (stopTexts.length === 0) return undefined;
     const { tokenizer } = this.renderer;
-    // Marks of calls are special tokens in some formats, and text is what stands beside them.
-    const open = () => new StopWatch(tokenizer, stopTexts, { readsSpecialTokens: read !== undefined });
+    // In some formats the marks of calls are special tokens, and a stop text may contain them.
+    const open = () => new StopTextFinder(tokenizer, stopTexts, { readsSpecialTokens: read !== undefined });
     const live = open();
-    const enough = new AbortController();
+    const stop = new AbortController();
     return {
-      enough: enough.signal,
+      stopSignal: stop.signal,
       onTokens(tokenIds: readonly number[]) {
         const wasOver = live.isOver;
         live.push(tokenIds);
-        if (live.isOver) enough.abort();
+        if (live.isOver) stop.abort();
         if (!wasOver) onTokens?.(tokenIds);
       },
       cut(made: PolicyGeneration): PolicyGeneration {
-        // What was told may stop short of the answer.
+        // The last tokens of the answer may not have been reported, so it is searched again.
         const whole = open();
         whole.push(made.tokenIds);
         return whole.isOver ? cutAt(made, whole.tokenCount) : made;

@@ -1,4 +1,4 @@
-/** From what a model wrote, where it may call tools, to a message with its calls. */
+/** Turns the text that a model wrote into a message with its tool calls. */
 
 import type { ChatTool, ChatToolCall } from "@hone/tokenizer";
 import { readAnswer, type ToolCallFormatName } from "../tool-calls/formats.ts";
@@ -6,19 +6,19 @@ import type { ToolSchema, WrittenCall } from "../tool-calls/tool-call.ts";
 
 /** An answer that may call tools. */
 export interface ToolAnswerMessage {
-  /** The text beside the calls; all of it where no call can be read. */
+  /** The text beside the calls; the whole text if there are only unreadable calls. */
   readonly content: string;
-  /** The same with the space around it; absent = there is none. */
+  /** The same text with the space around it; absent if there are no calls. */
   readonly fullContent?: string;
   /** Absent = none. */
   readonly tool_calls?: readonly ChatToolCall[];
-  /** What began as a call and is none. */
+  /** Parts that began as a call and cannot be read as one. */
   readonly invalidCalls: readonly Extract<WrittenCall, { kind: "invalid" }>[];
 }
 
 /**
- * @param turnIndex names the calls, which must have names of their own within a conversation.
- * @param tools by their schemas some formats tell numbers from texts.
+ * @param turnIndex used in the ids of the calls, which must be unique within a conversation.
+ * @param tools some formats need their schemas to tell numbers from strings.
  */
 export function readToolAnswer(
   format: ToolCallFormatName,
@@ -49,7 +49,7 @@ export function schemaOf({ function: { name, parameters } }: ChatTool): ToolSche
 
 const ID_DIGITS = 4;
 
-/** Nine letters and digits, which Mistral's templates insist on; the same at every attempt. */
+/** An id of nine letters and digits, as Mistral's templates require; the same at every attempt. */
 export function callId(turnIndex: number, callIndex: number): string {
   const digits = (value: number) => value.toString(36).padStart(ID_DIGITS, "0");
   return `c${digits(turnIndex)}${digits(callIndex)}`;

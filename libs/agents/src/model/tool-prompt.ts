@@ -1,4 +1,4 @@
-/** What tools there are, as text, for models whose chat template does not say it. */
+/** A description of the tools as text, for models whose chat template does not show tools. */
 
 import type { ChatMessage, ChatTool } from "@hone/tokenizer";
 
@@ -14,7 +14,7 @@ const FOOTER = [
   "</tool_call>",
 ];
 
-/** The messages with a description of the tools at the end of the system message, which is made where there is none. */
+/** Adds a description of the tools to the end of the system message, or adds a system message if there is none. */
 export function withToolPrompt(
   messages: readonly ChatMessage[],
   tools: readonly ChatTool[],

@@ -1,9 +1,9 @@
 /**
- * The policy behind the bus: a call goes to one replica, and to another one when that is dead, busy or behind.
+ * The policy behind the bus: a call goes to one replica, and to another one when the first is dead, busy or behind.
  *
  * P1: every try sends the same tokens, seed and version range, so that another replica gives the same answer.
- * P2: waiting for a replica has a deadline of its own, which is long: Hone's own parts come back.
- * P3: the replica of a call that nobody waits for any more is told so.
+ * P2: waiting for a replica has a separate, long deadline, because a replica that stopped is usually started again.
+ * P3: when nobody waits for a call any more, its replica is sent an abort.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -33,11 +33,11 @@ import type { ReplicaDirectory } from "./replica-directory.ts";
 
 /** Options of {@link BusPolicy}. */
 export interface BusPolicyOptions {
-  /** A replica that says nothing for this long is taken for dead. @default 6_000 */
+  /** A replica that sends nothing for this long is considered dead. @default 6_000 */
   readonly idleTimeoutMs?: number;
   /** Longest wait for a replica (P2). @default 600_000 */
   readonly maxWaitMs?: number;
-  /** Told when a call has to be tried again, with the reason. */
+  /** Called with the reason when a call has to be tried again. */
   readonly onRetry?: (reason: string, call: GenerateCall) => void;
 }
 
@@ -45,13 +45,14 @@ export interface BusPolicyOptions {
 const DEFAULT_IDLE_TIMEOUT_MS = 6_000;
 /** A cluster's engine may take minutes to come back. */
 const DEFAULT_MAX_WAIT_MS = 600_000;
-/** Without news of the replicas, look again after this. */
+/** How long to wait for a change of the replicas before they are looked at again. */
 const LOOK_AGAIN_MS = 100;
-/** What a replica gets beyond the call's own deadline, so that its answer "out of time" still arrives. */
+/** Time that a replica gets beyond the call's deadline, so that its answer "out of time" still arrives. */
 const DEADLINE_GRACE_MS = 1_000;
 /**
- * A replica counts a call's deadline from its receipt, its queue included. One that it cut off there used up the attempt's
- * time only if it worked on it for about that long; otherwise the queue did, which is not the attempt's fault.
+ * A replica measures a call's deadline from its receipt, so time in its queue counts. When the replica cuts the call off, the
+ * attempt has used up its time only if the replica worked on the call for at least this share of the deadline; otherwise the
+ * time was lost in the queue, and the call is tried elsewhere.
  */
 const OWN_TIME_SHARE = 0.8;
 const MAX_UINT32 = 0xffff_ffff;
@@ -81,7 +82,7 @@ export class BusPolicy implements Policy {
     const startedAt = performance.now();
     const request = toWire(call);
     const refused = new Set<string>();
-    const told = { count: 0 };
+    const reported = { count: 0 };
     let reason = "";
     while (true) {
       signal.throwIfAborted();
@@ -94,11 +95,11 @@ export class BusPolicy implements Policy {
         const waitedMs = performance.now() - startedAt;
         if (serving.length === 0) reason = this.#replicas.describe(model, lowestVersion, highestVersion);
         if (waitedMs > this.#maxWaitMs) throw new PolicyUnavailableError(reason, waitedMs);
-        await this.#news(signal);
+        await this.#replicasChanged(signal);
         refused.clear();
         continue;
       }
-      const tried = await this.#try(request, call, replica.name, told);
+      const tried = await this.#try(request, call, replica.name, reported);
       if (tried.kind === "done") return tried.generation;
       reason = `${replica.name}: ${tried.reason}`;
       refused.add(replica.name);
@@ -106,25 +107,25 @@ export class BusPolicy implements Policy {
     }
   }
 
-  /** @param told tokens that the caller knows, from tries before: another replica makes the same ones (P1). */
+  /** @param reported how many tokens earlier tries reported to the caller; another replica makes the same ones (P1). */
   async #try(
     request: GenerateRequest,
     call: GenerateCall,
     replica: string,
-    told: { count: number },
+    reported: { count: number },
   ): Promise<Try> {
-    const { model, signal, enough } = call;
+    const { model, signal, stopSignal } = call;
     const close = this.#replicas.open(model, replica);
-    const onEnough = () => this.#abort(model, replica, call.requestId);
-    enough?.addEventListener("abort", onEnough, { once: true });
-    // Unknown until the replica says where the request stands.
+    const onStop = () => this.#abort(model, replica, call.requestId);
+    stopSignal?.addEventListener("abort", onStop, { once: true });
+    // Unknown until the replica reports the request's place in its queue.
     let queuePosition: number | undefined;
     let made = 0;
-    const tell = (tokenIds: readonly number[]) => {
-      const isNew = tokenIds.slice(Math.max(0, told.count - made));
+    const report = (tokenIds: readonly number[]) => {
+      const newIds = tokenIds.slice(Math.max(0, reported.count - made));
       made += tokenIds.length;
-      told.count = Math.max(told.count, made);
-      if (isNew.length > 0) call.onTokens?.(isNew);
+      reported.count = Math.max(reported.count, made);
+      if (newIds.length > 0) call.onTokens?.(newIds);
     };
     try {
       const reply = await requestStream(
@@ -141,7 +142,7 @@ export class BusPolicy implements Policy {
             if (kind.case === "heartbeat") queuePosition = kind.value.queuePosition;
             if (kind.case === "tokens") {
               queuePosition = 0;
-              tell(kind.value.tokenIds);
+              report(kind.value.tokenIds);
             }
           },
           trace: call.trace,
@@ -152,13 +153,14 @@ export class BusPolicy implements Policy {
       if (tried.kind === "broken") this.#replicas.setAside(model, replica);
       return tried.kind === "broken" ? { kind: "again", reason: tried.reason } : tried;
     } catch (error) {
-      // An answer that nobody can read is the replica's fault, never the agent's.
+      // An answer that cannot be decoded is the replica's fault, never the agent's.
       if (error instanceof BusUnavailableError || error instanceof UndecodableMessageError) {
         this.#replicas.setAside(model, replica);
         return { kind: "again", reason: error.message };
       }
       if (signal.aborted || error instanceof DeadlineError) this.#abort(model, replica, call.requestId);
-      // Only a replica that was at work on it makes the call late: a silent one may be dead, a queue is not the agent's.
+      // The attempt is out of time only if the replica was working on the call. A silent replica may be dead, and time in a
+      // queue does not count against the agent.
       if (error instanceof DeadlineError && queuePosition !== 0) {
         if (queuePosition === undefined) this.#replicas.setAside(model, replica);
         return {
@@ -168,7 +170,7 @@ export class BusPolicy implements Policy {
       }
       throw error;
     } finally {
-      enough?.removeEventListener("abort", onEnough);
+      stopSignal?.removeEventListener("abort", onStop);
       close();
     }
   }
@@ -178,8 +180,8 @@ export class BusPolicy implements Policy {
     this.#bus.connection.publish(subjects.abort(model, replica), requestId);
   }
 
-  /** Waits until something is heard of the replicas, or for a moment. */
-  async #news(signal: AbortSignal): Promise<void> {
+  /** Waits until the replicas change, but not longer than LOOK_AGAIN_MS. */
+  async #replicasChanged(signal: AbortSignal): Promise<void> {
     const ended = new AbortController();
     try {
       await raceAbortable(
@@ -199,29 +201,30 @@ function read(
 ): Try | { readonly kind: "broken"; readonly reason: string } {
   if (kind.case === "error") return { kind: "again", reason: retryReason(kind.value) };
   if (kind.case !== "done") return { kind: "broken", reason: "an answer without content" };
-  const rule = brokenRule(kind.value, call);
-  if (rule !== undefined) return { kind: "broken", reason: `a broken answer: ${rule}` };
+  const flaw = flawOf(kind.value, call);
+  if (flaw !== undefined) return { kind: "broken", reason: `a broken answer: ${flaw}` };
   const generation = fromWire(kind.value, replica);
-  const isCutOff = generation.finishReason === FinishReason.aborted && call.enough?.aborted !== true;
+  const isCutOff = generation.finishReason === FinishReason.aborted && call.stopSignal?.aborted !== true;
   if (isCutOff && generation.generationMs < OWN_TIME_SHARE * call.deadlineMs) {
     return { kind: "again", reason: `cut off after ${Math.round(kind.value.queueMs)} ms in its queue` };
   }
   return { kind: "done", generation };
 }
 
-/** What an answer breaks of what its parts say of one another; it would spoil the record of its rollout. */
-function brokenRule(done: GenerateDone, { sampling }: GenerateCall): string | undefined {
+/** How the parts of an answer contradict one another or the request; such an answer would spoil the rollout's record. */
+function flawOf(done: GenerateDone, { sampling }: GenerateCall): string | undefined {
   const count = done.tokenIds.length;
   const versioned = done.versions.reduce((sum, { tokenCount }) => sum + tokenCount, 0);
   if (count > sampling.maxNewTokens) return `${count} tokens where ${sampling.maxNewTokens} were asked for`;
   if (done.logprobs.length !== count) return `${done.logprobs.length} logprobs of ${count} tokens`;
-  if (!done.logprobs.every((logprob) => Number.isFinite(logprob))) return "a logprob that is no number";
+  if (!done.logprobs.every((logprob) => Number.isFinite(logprob)))
+    return "a logprob that is not a finite number";
   if (versioned !== count) return `versions of ${versioned} tokens where there are ${count}`;
   const generationMs = done.prefillMs + done.decodeMs;
   return generationMs >= 0 && Number.isFinite(generationMs) ? undefined : `${generationMs} ms of work`;
 }
 
-/** Why another try is worth it. @throws when it is not. */
+/** Why another try may succeed. @throws when none can. */
 function retryReason({ reason, message }: GenerateError): string {
   switch (reason) {
     case Reason.INVALID:
@@ -235,7 +238,7 @@ function retryReason({ reason, message }: GenerateError): string {
     case Reason.UNAVAILABLE:
       return `unavailable (${message})`;
     default:
-      // Also a reason that a newer gateway knows.
+      // Includes reasons that only a newer gateway knows.
       return `failed (${message})`;
   }
 }

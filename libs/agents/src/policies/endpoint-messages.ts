@@ -1,4 +1,4 @@
-/** A conversation as an OpenAI-compatible API takes it, and its answers as the run's own model would have written them. */
+/** Turns a conversation into messages for an OpenAI-compatible API, and its answers into what the run's model would write. */
 
 import type { ChatMessage, ChatRenderer, ChatTool, ChatToolCall } from "@hone/tokenizer";
 
@@ -6,17 +6,17 @@ import type { ChatMessage, ChatRenderer, ChatTool, ChatToolCall } from "@hone/to
 export interface EndpointAnswer {
   readonly content: string;
   readonly calls: readonly EndpointCall[];
-  /** The most tokens allowed were used up. */
+  /** The answer ended because it reached the limit of tokens. */
   readonly isCutOff: boolean;
 }
 
 export interface EndpointCall {
   readonly name: string;
-  /** As the model wrote them: JSON, or what was meant for it. */
+  /** The arguments as the model wrote them: JSON, or an attempt at it. */
   readonly argumentsText: string;
 }
 
-/** @param tools that the API is told of; where there are none, calls and what tools said are text like any other. */
+/** @param tools the tools that are sent to the API; without any, calls and the answers of tools are sent as plain text. */
 export function toEndpointMessages(messages: readonly ChatMessage[], tools: readonly ChatTool[]): unknown[] {
   return messages.map(({ role, content, tool_calls: calls, tool_call_id: id, written }) => {
     if (tools.length === 0) {
@@ -37,9 +37,9 @@ function toEndpointCall({ id, type, function: { name, arguments: args } }: ChatT
 }
 
 /**
- * The text of an answer: its calls in the format of the chat template, which is how the agent's model would write them and how
- * they are read again. Calls whose arguments are no JSON object, or that the template cannot show, are written as `<tool_call>`
- * blocks.
+ * The text of an answer, with its calls in the format of the chat template: the agent's model would write them like this, and
+ * this is how they are read again. Calls whose arguments are not a JSON object, or that the template cannot show, are written
+ * as `<tool_call>` blocks.
  */
 export function writeAnswer(
   { content, calls }: EndpointAnswer,
@@ -71,11 +71,11 @@ function parseCall({ name, argumentsText }: EndpointCall, index: number): ChatTo
     if (typeof args !== "object" || args === null || Array.isArray(args)) return undefined;
     return { id: `call${index}`, type: "function", function: { name, arguments: { ...args } } };
   } catch {
-    return undefined; // the agent is told that it cannot be read, as of any call that its model wrote
+    return undefined; // The agent then gets the error that any unreadable call of its model gets.
   }
 }
 
-/** The end of the turn is a token of its own, and what the template puts behind it belongs to the next prompt. */
+/** The end of the turn is a separate token, and what the template puts after it belongs to the next prompt. */
 function withoutEnd(text: string, end: string | undefined): string {
   const at = end === undefined ? -1 : text.lastIndexOf(end);
   return at < 0 ? text.trimEnd() : text.slice(0, at);

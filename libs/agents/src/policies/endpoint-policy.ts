@@ -1,11 +1,11 @@
 /**
- * A model behind an OpenAI-compatible API in the policy's place, for evaluations.
+ * A model behind an OpenAI-compatible API that takes the policy's place, for evaluations.
  *
- * P1: what it samples is not known as tokens: its text is tokenized for the conversation to go on, without logprobs and
- *     versions, so reinforcement learning refuses it. Calls of tools come as data and are written as the run's own model
- *     would write them, for the agent reads what a model wrote.
- * P2: what may pass (no connection, 408, 409, 425, 429, 5xx) is tried again with growing pauses; then the attempt has failed
- *     for a reason outside the agent. A refusal is told at once.
+ * P1: the API returns text and no tokens. The text is tokenized so that the conversation can go on, without logprobs and
+ *     versions, so reinforcement learning refuses it. Tool calls arrive as data and are written in the format of the run's
+ *     own model, because agents read calls from text.
+ * P2: errors that may pass (no connection, 408, 409, 425, 429, 5xx) are tried again with growing pauses; after the last try
+ *     the attempt has failed for a reason outside the agent. A refusal fails at once.
  */
 
 import { AnswerTooLongError, deadline, RetryableError, readText, retry, type Semaphore } from "@hone/core";
@@ -21,21 +21,21 @@ import {
 import type { GenerateCall, Policy, PolicyGeneration } from "./policy.ts";
 
 export interface EndpointOptions {
-  /** Up to and with `/v1`. */
+  /** URL up to and including `/v1`. */
   readonly baseUrl: string;
   readonly model: string;
-  /** Sent as bearer token; undefined = none is. */
+  /** Sent as bearer token; undefined = no token is sent. */
   readonly key: string | undefined;
   /** The renderer of the conversation's record. */
   readonly renderer: ChatRenderer;
-  /** Requests under way at once; shared by all who ask this endpoint. */
+  /** Limits the number of requests in flight; shared by all callers of this endpoint. */
   readonly slots: Semaphore;
   /** First pause before another try; it doubles each time. @default 500 */
   readonly minDelayMs?: number;
 }
 
 const MAX_TRIES = 8;
-/** An answer of a hundred thousand tokens has less than a megabyte. */
+/** An answer of a hundred thousand tokens is smaller than one megabyte. */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 const DEFAULT_MIN_DELAY_MS = 500;
 const MAX_DELAY_MS = 20_000;
@@ -44,7 +44,7 @@ const SHOWN_CHARACTERS = 300;
 /** Seeds of the API are signed and have 32 bits or more. */
 const SEED_RANGE = 2 ** 31;
 
-/** The endpoint is away or busy. */
+/** The endpoint cannot be reached or is busy. */
 export class EndpointUnavailableError extends RetryableError {
   constructor(url: string, reason: string, options?: ErrorOptions) {
     super("ENDPOINT_UNAVAILABLE", `Cannot get an answer from ${url}: ${reason}`, options);
@@ -91,7 +91,7 @@ export class EndpointPolicy implements Policy {
 
   #bodyOf({ messages, sampling, seed, tools = [] }: GenerateCall): unknown {
     if (messages === undefined) {
-      throw new PolicyRefusedError(`${this.#url} is asked for messages, and the call has tokens alone`);
+      throw new PolicyRefusedError(`${this.#url} takes messages, but the call has only tokens`);
     }
     const { temperature, topP, topK, maxNewTokens } = sampling;
     return {
@@ -140,7 +140,8 @@ export class EndpointPolicy implements Policy {
     try {
       return JSON.parse(text);
     } catch (cause) {
-      throw new EndpointUnavailableError(this.#url, `no JSON: ${text.slice(0, SHOWN_CHARACTERS)}`, { cause });
+      const reason = `the answer is not JSON: ${text.slice(0, SHOWN_CHARACTERS)}`;
+      throw new EndpointUnavailableError(this.#url, reason, { cause });
     }
   }
 
@@ -156,7 +157,7 @@ export class EndpointPolicy implements Policy {
     const { isCutOff } = read;
     const ids = tokenizer.encode(writeAnswer(read, messages, tools, renderer));
     const stopTokenId = tokenizer.eosTokenId;
-    // An answer is at least its end.
+    // An empty answer still consists of its stop token.
     const isStopped = stopTokenId !== undefined && (!isCutOff || ids.length === 0);
     return {
       tokenIds: isStopped ? [...ids, stopTokenId] : ids,
@@ -181,7 +182,7 @@ export class EndpointPolicy implements Policy {
         argumentsText: typeof args === "string" ? args : JSON.stringify(args ?? {}),
       };
     });
-    // A model that only thought or called, or was cut off while it did, has said nothing.
+    // A model that only thought or called tools, or was cut off while doing so, has no text.
     if (content === null || content === undefined || content === "") {
       if (content === undefined && found.length === 0) throw this.#noText(answer);
       return { content: "", calls: found, isCutOff };

@@ -1,6 +1,6 @@
 /**
- * POST of JSON to a server that may work for as long as the signal lets it: `fetch` gives a server five minutes for its
- * first byte.
+ * POSTs JSON to a server that may work for as long as the signal allows. `fetch` is not used because it gives up when the
+ * first byte does not arrive within five minutes.
  */
 
 import { type ClientRequest, type IncomingMessage, request as requestHttp } from "node:http";
@@ -17,9 +17,9 @@ export interface PostOptions {
 }
 
 /**
- * @returns the answer, whatever its status.
- * @throws {AnswerTooLongError} when it has more than `maxAnswerBytes`.
- * @throws what breaks the connection, and the signal's abort.
+ * @returns the answer, whatever its status is.
+ * @throws {AnswerTooLongError} when the answer has more than `maxAnswerBytes`.
+ * @throws the error that broke the connection, or the abort of the signal.
  */
 export async function postAndWait(
   url: string,

@@ -2,20 +2,20 @@
  * Which replica serves a group: rendezvous hashing (Thaler and Ravishankar, 1998), bounded by load (Mirrokni et al.,
  * "Consistent hashing with bounded loads", 2016).
  *
- * A group goes to the same replica as long as that one is there and not overloaded, so its prompt is computed once;
- * a replica that comes or goes moves only the groups that it gains or loses.
+ * A group goes to the same replica as long as that replica is there and not overloaded, so its prompt is computed once.
+ * When a replica is added or removed, only the groups that it gains or loses move.
  */
 
-/** A replica as far as the choice is concerned. */
+/** What the choice needs to know about a replica. */
 export interface Candidate {
   readonly name: string;
-  /** Calls that it works on or that wait there. */
+  /** Number of calls that it works on or that wait in its queue. */
   readonly load: number;
 }
 
 /** How far above the average a replica's load may lie. */
 const LOAD_FACTOR = 1.25;
-/** Slack that keeps affinity where there is hardly any load. */
+/** Calls allowed above the bound, so that groups keep their replica when there is hardly any load. */
 const LOAD_SLACK = 8;
 
 /** The replica that serves `key`; undefined when there is none. */

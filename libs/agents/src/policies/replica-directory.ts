@@ -1,10 +1,12 @@
 /**
- * The replicas of every model, as the bucket REPLICAS and this process's own calls tell of them.
+ * The replicas of every model, known from the bucket REPLICAS and from this process's own calls.
  *
- * D1: an entry is aged by this process's clock: one that was not heard of for the bucket's time to live is gone.
- * D2: a replica that did not answer is set aside until it says something new, or for a short while.
- * D3: load is what a replica reported or what this process has open with it, whichever is more.
- * D4: an entry under another name than its own, or one that no subject can name, is none: calls could not reach it.
+ * D1: the age of an entry is measured by this process's clock. An entry that was not updated within the bucket's time to live
+ *     is dropped.
+ * D2: a replica that did not answer is skipped until it reports something new, or for a short while.
+ * D3: the load of a replica is what it reported or the number of calls that this process has open with it, whichever is more.
+ * D4: an entry is ignored if its key differs from its content, or if its name cannot be part of a subject: calls could not
+ *     reach such a replica.
  */
 
 import { isSubjectToken } from "@hone/messaging";
@@ -15,7 +17,7 @@ import type { Candidate } from "./rendezvous.ts";
 export interface ReplicaChange {
   /** `<model>.<replica>` */
   readonly key: string;
-  /** Undefined: the replica left, or its entry expired. */
+  /** Undefined = the replica stopped, or its entry expired. */
   readonly value: ReplicaState | undefined;
 }
 
@@ -24,7 +26,7 @@ interface Entry {
   readonly heardAt: number;
 }
 
-/** How long a replica that failed to answer is left alone (D2); a restarted one reports itself sooner. */
+/** How long a replica that failed to answer is skipped (D2); a restarted one reports itself sooner. */
 const SET_ASIDE_MS = 1_000;
 
 export class ReplicaDirectory {
@@ -35,13 +37,13 @@ export class ReplicaDirectory {
   readonly #open = new Map<string, number>();
   #onChange = Promise.withResolvers<void>();
 
-  /** @param maxAgeMs entries older than this are gone (D1). */
+  /** @param maxAgeMs entries older than this are dropped (D1). */
   constructor(maxAgeMs: number, now: () => number = () => performance.now()) {
     this.#maxAgeMs = maxAgeMs;
     this.#now = now;
   }
 
-  /** Takes up what the bucket says. */
+  /** Applies a change of the bucket. */
   apply({ key, value }: ReplicaChange): void {
     // D4
     if (value === undefined || key !== `${value.model}.${value.replica}` || !isSubjectToken(value.replica)) {
@@ -58,7 +60,7 @@ export class ReplicaDirectory {
     return this.#onChange.promise;
   }
 
-  /** Replicas of a model that have loaded a version in [lowest, highest] and are not set aside. */
+  /** The replicas of a model that have loaded a version in [lowest, highest] and are not set aside. */
   serving(model: string, lowestVersion: number, highestVersion: number): Candidate[] {
     const found: Candidate[] = [];
     for (const [key, { state, heardAt }] of this.#entries) {
@@ -77,7 +79,7 @@ export class ReplicaDirectory {
     return found;
   }
 
-  /** Why a model has no serving replica, in words. */
+  /** Explains why no replica can serve a model. */
   describe(model: string, lowestVersion: number, highestVersion: number): string {
     const states = [...this.#entries.values()]
       .map(({ state }) => state)
@@ -85,19 +87,19 @@ export class ReplicaDirectory {
     if (states.length === 0) return `none is known for ${model}`;
     const wanted =
       lowestVersion === highestVersion ? `${lowestVersion}` : `${lowestVersion} to ${highestVersion}`;
-    const said = states.map(
+    const loaded = states.map(
       ({ replica, versions, activity }) =>
         `${replica} has ${versions.join(", ") || "none"}${activity === "" ? "" : ` and is ${activity}`}`,
     );
-    return `version ${wanted} is wanted: ${said.join("; ")}`;
+    return `version ${wanted} is wanted: ${loaded.join("; ")}`;
   }
 
-  /** Leaves a replica alone for a while (D2). */
+  /** Skips a replica for a while (D2). */
   setAside(model: string, replica: string): void {
     this.#asideUntil.set(`${model}.${replica}`, this.#now() + SET_ASIDE_MS);
   }
 
-  /** Counts a call that is open with a replica (D3). @returns ends it. */
+  /** Counts a call that is open with a replica (D3). @returns a function that ends the count. */
   open(model: string, replica: string): () => void {
     const key = `${model}.${replica}`;
     this.#open.set(key, (this.#open.get(key) ?? 0) + 1);

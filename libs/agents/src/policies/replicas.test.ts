@@ -25,7 +25,7 @@ describe("chooseReplica()", () => {
     for (const count of counts.values()) assert.ok(Math.abs(count - groups.length / 4) < groups.length / 20);
   });
 
-  test("a replica that leaves moves only its own groups", () => {
+  test("when a replica leaves, only its own groups move", () => {
     for (const group of groups.slice(0, 500)) {
       const before = chooseReplica(group, idle("a", "b", "c"))!.name;
       const after = chooseReplica(group, idle("a", "b"))!.name;
@@ -33,7 +33,7 @@ describe("chooseReplica()", () => {
     }
   });
 
-  test("no replica gets more than its bounded share, however the groups hash", () => {
+  test("no replica gets more than its bounded share, even if all calls belong to one group", () => {
     const loads = new Map([...idle("a", "b", "c")].map(({ name }) => [name, 0]));
     for (let call = 0; call < 900; call++) {
       const { name } = chooseReplica(
@@ -45,7 +45,7 @@ describe("chooseReplica()", () => {
     assert.ok(Math.max(...loads.values()) <= Math.ceil((1.25 * 900) / 3) + 8);
   });
 
-  test("there is none among none", () => {
+  test("without candidates there is no choice", () => {
     assert.equal(chooseReplica("g", []), undefined);
   });
 });
@@ -71,7 +71,7 @@ describe("ReplicaDirectory", () => {
     assert.deepEqual(names(directory, 5, 6), []);
   });
 
-  test("forgets a replica that left, and one that was not heard of for too long", () => {
+  test("drops a replica that left and one that has not reported for too long", () => {
     let now = 0;
     const directory = new ReplicaDirectory(1_000, () => now);
     directory.apply({ key: "m.a", value: state("a") });
@@ -82,7 +82,7 @@ describe("ReplicaDirectory", () => {
     assert.deepEqual(names(directory), []);
   });
 
-  test("leaves a silent replica alone for a while, or until it speaks", () => {
+  test("skips a replica that did not answer for a while, or until it reports again", () => {
     let now = 0;
     const directory = new ReplicaDirectory(60_000, () => now);
     directory.apply({ key: "m.a", value: state("a") });
@@ -95,7 +95,7 @@ describe("ReplicaDirectory", () => {
     assert.deepEqual(names(directory), ["a"]);
   });
 
-  test("counts as load what a replica reports or what is open here, whichever is more", () => {
+  test("the load is what a replica reports or the number of open calls, whichever is more", () => {
     const directory = new ReplicaDirectory(1_000, () => 0);
     directory.apply({ key: "m.a", value: state("a", { inFlight: 2 }) });
     const close = [directory.open("m", "a"), directory.open("m", "a"), directory.open("m", "a")];
@@ -111,7 +111,7 @@ describe("ReplicaDirectory", () => {
     await changed;
   });
 
-  test("describe() says why nobody serves", () => {
+  test("describe() says why no replica can serve", () => {
     const directory = new ReplicaDirectory(1_000, () => 0);
     assert.equal(directory.describe("m", 3, 3), "none is known for m");
     directory.apply({ key: "m.a", value: state("a", { versions: [2], activity: "loading version 3" }) });

@@ -1,8 +1,8 @@
 /**
- * Scripts in the model's place: data for a warm start, and load without an engine.
+ * Scripts that take the model's place: they make data for a warm start, and load without an engine.
  *
- * What a script writes was sampled from no policy, so it has no logprobs and no version: the supervised phase
- * may learn from it, reinforcement learning refuses it.
+ * The text of a script was not sampled from a policy, so it has no logprobs and no version: the supervised phase can learn
+ * from it, and reinforcement learning refuses it.
  */
 
 import { InvalidInputError, Random } from "@hone/core";
@@ -12,12 +12,12 @@ import type { Environment } from "../definitions/environment.ts";
 import { Registry } from "../definitions/registry.ts";
 import type { GenerateCall, Policy, PolicyGeneration } from "./policy.ts";
 
-/** Writes an answer in the present state of an environment. */
+/** Writes an answer for the current state of an environment. */
 export type Script = (environment: Environment, random: Random) => string;
 
 const scripts = new Registry<Script>("a scripted policy");
 
-/** Any of the legal answers, each as likely. */
+/** One of the legal answers, all equally likely. */
 scripts.add("random_legal", function randomLegal(environment, random) {
   const answers = environment.legalAnswers?.() ?? [];
   if (answers.length === 0) {
@@ -37,7 +37,7 @@ export function scriptNames(): string[] {
   return scripts.names();
 }
 
-/** The policy that a script makes; its answer is the script's text and the end of the turn. */
+/** A policy that answers with a script's text and the end of the turn. */
 export class ScriptedPolicy implements Policy {
   readonly #script: Script;
   readonly #environment: Environment;

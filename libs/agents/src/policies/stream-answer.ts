@@ -1,7 +1,8 @@
 /**
- * An answer as it is made: text that is certain to be text, then, with the end, the rest of it and its calls.
+ * Streams an answer while it is generated: first pieces that are certain to be text, then, at the end, the remaining text and
+ * the calls.
  *
- * Told are the texts before the first call. What they and the last piece say together is the message of the record.
+ * Only the text before the first call is streamed. The pieces together are the message in the record.
  */
 
 import { BoundedQueue } from "@hone/core";
@@ -20,11 +21,11 @@ type StreamPiece =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "end"; readonly text: string; readonly result: AnswerResult };
 
-/** Pieces that wait for whoever reads the stream; one that does not read for so long has the rest at the end. */
+/** Most pieces that wait for the reader of the stream; a slower reader gets the remaining text with the last piece. */
 const MAX_WAITING = 4_096;
 
 /**
- * @param call makes the call; it tells of tokens as they are made.
+ * @param call makes the call and reports tokens as they are generated.
  * @throws what the call throws.
  */
 export async function* streamAnswer(
@@ -40,7 +41,7 @@ export async function* streamAnswer(
   let isText = true;
   const onTokens = (tokenIds: readonly number[]) => {
     for (const id of tokenIds) {
-      // Marks of calls are special tokens in some formats; where there are no calls, none is told.
+      // In some formats the marks of calls are special tokens. Where there are no calls, special tokens are left out.
       const isSilent = reader === undefined ? tokenizer.isSpecial(id) : tokenizer.stopTokenIds.includes(id);
       if (isSilent || !isText) continue;
       const text = decoder.push(id);
@@ -54,13 +55,13 @@ export async function* streamAnswer(
     }
   };
   const called = call(onTokens).finally(() => queue.close());
-  called.catch(() => undefined); // awaited below, after what was told
-  let told = "";
+  called.catch(() => undefined); // It is awaited below, after the stream.
+  let streamed = "";
   for await (const text of queue) {
-    told += text;
+    streamed += text;
     yield { kind: "text", text };
   }
   const result = await called;
   const whole = result.message.fullContent ?? result.message.content;
-  yield { kind: "end", text: whole.startsWith(told) ? whole.slice(told.length) : "", result };
+  yield { kind: "end", text: whole.startsWith(streamed) ? whole.slice(streamed.length) : "", result };
 }

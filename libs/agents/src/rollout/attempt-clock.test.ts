@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, mock, test } from "node:test";
 import { AttemptClock } from "./attempt-clock.ts";
 
-/** Runs with the timers and the clock of node:test, so that nothing waits. */
+/** Uses the mock timers and clock of node:test, so that the tests do not wait. */
 function withTime(work: (tick: (ms: number) => void) => void): void {
   let now = 0;
   mock.timers.enable({ apis: ["setTimeout"] });
@@ -35,7 +35,7 @@ describe("AttemptClock", () => {
     });
   });
 
-  test("stands while it is stopped, and charges what its holder says", () => {
+  test("does not run while it is stopped, and charges what its caller says", () => {
     withTime((tick) => {
       let expired = 0;
       const clock = new AttemptClock(100, () => expired++);
@@ -53,7 +53,7 @@ describe("AttemptClock", () => {
     });
   });
 
-  test("runs again when the last of several holders starts it", () => {
+  test("runs again when all of several callers have started it", () => {
     withTime((tick) => {
       let expired = 0;
       const clock = new AttemptClock(100, () => expired++);
@@ -68,7 +68,7 @@ describe("AttemptClock", () => {
     });
   });
 
-  test("expires at once when the charge uses its time up", () => {
+  test("expires at once when a charge uses up its time", () => {
     withTime(() => {
       let expired = 0;
       const clock = new AttemptClock(100, () => expired++);

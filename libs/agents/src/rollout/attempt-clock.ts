@@ -1,9 +1,9 @@
 /**
- * The time of one attempt: runs while the agent, its tools and its environment work, stands while Hone's own parts are
- * waited for.
+ * Measures the time of one attempt: the clock runs while the agent, its tools and its environment work, and is stopped while
+ * the attempt waits for Hone's own services.
  *
- * K1: while it is stopped it never expires; what of the stop belongs to the attempt is charged afterwards.
- * K2: it expires once, and calls `onExpired` then.
+ * K1: while stopped, the clock never expires; the part of the stop that counts for the attempt is charged afterwards.
+ * K2: it expires once, and then calls `onExpired`.
  */
 
 import { allowedMs } from "@hone/core";
@@ -23,7 +23,7 @@ export class AttemptClock {
     this.#run();
   }
 
-  /** What has been used up, in milliseconds. */
+  /** Time used up, in milliseconds. */
   get spentMs(): number {
     return this.#spentMs + (this.#runningSince === undefined ? 0 : performance.now() - this.#runningSince);
   }
@@ -36,20 +36,20 @@ export class AttemptClock {
     return this.#isExpired;
   }
 
-  /** Stops it; several holders may, and it runs again when the last one starts it (K1). */
+  /** Stops the clock. Several callers may stop it; it runs again when all of them have called {@link start} (K1). */
   stop(): void {
     if (this.#stops++ > 0) return;
     this.#pause();
   }
 
-  /** @param chargedMs what of the stop counts after all. */
+  /** @param chargedMs the part of the stop that counts for the attempt. */
   start(chargedMs: number): void {
     this.#spentMs += chargedMs;
     if (--this.#stops > 0 || this.#isExpired) return;
     this.#run();
   }
 
-  /** Ends it; it never expires afterwards. */
+  /** Ends the clock; it never expires afterwards. */
   end(): void {
     this.#pause();
     this.#stops++;
@@ -71,7 +71,7 @@ export class AttemptClock {
       this.#onExpired();
     };
     if (this.remainingMs === 0) expire();
-    // Timers take whole milliseconds: rounded up, so that it never expires early.
+    // Timers take whole milliseconds; rounding up ensures that the clock never expires early.
     else this.#timer = setTimeout(expire, Math.ceil(this.remainingMs));
   }
 }

@@ -30,7 +30,7 @@ function generation(
   };
 }
 
-/** What an engine sees and samples, call by call, and what the record makes of it. */
+/** Makes calls with given answers, and keeps what the engine saw and sampled beside the record. */
 class Tape {
   readonly conversation: Conversation;
   readonly calls: { promptIds: readonly number[]; sampled: readonly number[] }[] = [];
@@ -46,7 +46,7 @@ class Tape {
     return { role: "assistant", content: turn.responseText };
   }
 
-  /** Each call's context and answer stand in the record, and each sampled token is trained exactly once. */
+  /** Checks that the record has each call's context and answer, and that each sampled token is trained exactly once. */
   check(): Sample[] {
     const samples = this.conversation.record().samples;
     for (const [index, sample] of samples.entries()) checkSample(sample, `sample ${index}`);
@@ -73,7 +73,7 @@ class Tape {
 }
 
 describe("Conversation", () => {
-  test("a growing conversation is one sample whose text is the template's", () => {
+  test("a growing conversation is one sample, whose text is what the template renders", () => {
     const tape = new Tape();
     const messages: ChatMessage[] = [user("one")];
     for (const text of ["first", "second", "third"])
@@ -84,9 +84,9 @@ describe("Conversation", () => {
     assert.ok(text.startsWith(tokenizer.decode(Array.from(sample!.tokenIds))));
   });
 
-  test("sampled tokens stay as they were sampled, also where their text would be tokenized otherwise", () => {
+  test("sampled tokens are kept, even if their text would be tokenized differently", () => {
     const tape = new Tape();
-    // "the" has a token of its own; these spell it letter by letter.
+    // "the" is a single token; these tokens spell it letter by letter.
     const tokenIds = [..."the"].map((letter) => tokenizer.tokenId(letter)!).concat(stopId);
     assert.notDeepEqual(tokenizer.encode("the"), tokenIds.slice(0, -1));
     const answer = { ...generation("xyz"), tokenIds };
@@ -100,7 +100,7 @@ describe("Conversation", () => {
     assert.deepEqual(Array.from(sample!.tokenIds).slice(sampledBegin, sampledEnd), tokenIds);
   });
 
-  test("an answer that was cut off is closed by the template, unmasked", () => {
+  test("an answer that was cut off is closed by the template, with tokens that are not trained", () => {
     const tape = new Tape();
     const first = [user("count")];
     const reply = tape.say(first, generation("1, 2, 3", FinishReason.length));
@@ -111,7 +111,7 @@ describe("Conversation", () => {
     assert.equal(sample!.lossMask[end], 0);
   });
 
-  test("prompts that do not go on from one another are samples of their own", () => {
+  test("prompts that do not continue one another become separate samples", () => {
     const tape = new Tape();
     for (const text of ["a", "b", "c"]) tape.say([user(text)], generation(text));
     assert.equal(tape.check().length, 3);
@@ -125,7 +125,7 @@ describe("Conversation", () => {
     assert.equal(tape.check().length, 2);
   });
 
-  test("a template that forgets thoughts starts a new sample each turn", () => {
+  test("with a template that drops earlier thoughts, each turn starts a new sample", () => {
     const tape = new Tape(new ChatRenderer(chatmlTokenizer(FORGETFUL_TEMPLATE)));
     const messages: ChatMessage[] = [user("one")];
     for (const text of ["<think>a</think>1", "<think>b</think>2"]) {
@@ -152,7 +152,7 @@ describe("Conversation", () => {
     assert.ok(branch!.lossMask.subarray(sampledBegin, sampledEnd).every((bit) => bit === 0));
   });
 
-  test("of two calls made at once from one point, the later answer branches off", () => {
+  test("when two calls continue from one point at once, the later answer becomes a branch", () => {
     const conversation = new Conversation(renderer);
     const first = [user("one")];
     const opening = conversation.commit(conversation.prepare(first), generation("two"));
@@ -181,7 +181,7 @@ describe("Conversation", () => {
     ]);
   });
 
-  test("whatever an agent does with its history, the record is what the engine saw", () => {
+  test("whatever an agent does with its history, the record matches what the engine saw", () => {
     for (let seed = 0; seed < 300; seed++) {
       const random = new Random(seed);
       const tape = new Tape(

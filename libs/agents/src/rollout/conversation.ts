@@ -1,14 +1,14 @@
 /**
  * The exact token record of one attempt.
  *
- * T1: Sampled tokens are kept verbatim and enter a later prompt verbatim; no text that the model wrote is tokenized.
- * T2: A call whose messages extend those of an earlier call goes on with its sample. Otherwise, or where the chat
- *     template would change what was shown before, a new sample starts.
- * T3: A call that goes on from an earlier point of a sample (a branch) starts a new sample with the tokens up to
- *     there, unmasked: every sampled token is trained once, in the sample that it was sampled for.
+ * T1: Sampled tokens are kept verbatim and enter later prompts verbatim; text that the model wrote is never tokenized again.
+ * T2: A call whose messages extend those of an earlier call continues its sample. Otherwise, or if the chat template would
+ *     change what was shown before, a new sample starts.
+ * T3: A call that continues from an earlier point of a sample (a branch) starts a new sample with the tokens up to that point,
+ *     whose loss mask is 0: every sampled token is trained once, in the sample that it was sampled for.
  * T4: The engine sees exactly the prefix of the sample that its tokens are then appended to.
- * T5: What a role sampled that does not learn stands in its sample like a prompt; a sample in which nothing is trained is
- *     left out of the record, and its turns point to no sample.
+ * T5: Tokens sampled for a role that does not learn are treated like a prompt. A sample in which nothing is trained is left
+ *     out of the record, and its turns refer to no sample.
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -18,23 +18,23 @@ import type { EnvironmentInfo } from "../definitions/environment.ts";
 import { CallKind, kindOfDrift, sharedMessages } from "../model/call-kind.ts";
 import type { PolicyGeneration } from "../policies/policy.ts";
 
-/** One model call with what followed it. */
+/** One model call with its answer and the environment's reaction. */
 export interface RecordedTurn {
   readonly index: number;
-  /** What its messages were to the record before it. */
+  /** How its messages relate to the record before it. */
   readonly kind: CallKind;
-  /** Which sample holds it; as many as there are samples = none, as nothing of it is trained. */
+  /** Index of its sample; the number of samples if it is in none, because nothing of it is trained. */
   readonly sample: number;
-  /** Its sampled tokens stand at [begin, end) of the sample. */
+  /** Its sampled tokens are at [begin, end) of the sample. */
   readonly sampledBegin: number;
   readonly sampledEnd: number;
-  /** What the model was shown since the turn before it in the sample. */
+  /** The text that the model was shown since the previous turn of the sample. */
   readonly promptText: string;
   readonly responseText: string;
   readonly finishReason: FinishReason;
-  /** Given by the environment; undefined = none was given. */
+  /** Reward of the environment and the tools; undefined = none was given. */
   reward: number | undefined;
-  /** Said by the environment. */
+  /** Info of the environment and of the call itself, such as its role. */
   info: EnvironmentInfo | undefined;
 }
 
@@ -42,29 +42,32 @@ export interface RecordedTurn {
 export interface PreparedCall {
   /** Whole context, verbatim. */
   readonly promptIds: readonly number[];
-  /** Names the conversation: calls that go on with one sample share it. */
+  /** Identifies the conversation: calls that continue the same sample share it. */
   readonly conversation: number;
   readonly kind: CallKind;
   readonly tools: readonly ChatTool[];
   readonly messages: readonly ChatMessage[];
-  /** The context as text, and the part of it that is new. */
+  /** The context as text, and the new part of it. */
   readonly shownText: string;
   readonly addedText: string;
-  /** The sample that the call goes on with as long as it still ends where it did; undefined = a new one (T2, T3). */
+  /** The sample that the call continues, provided it still has `tokenCount` tokens; undefined = a new sample (T2, T3). */
   readonly continues: { readonly sample: UnfinishedSample; readonly tokenCount: number } | undefined;
 }
 
-/** A point after an answer, from where a conversation can go on. */
+/** A point after an answer from which a conversation can continue. */
 interface Junction {
-  /** Messages up to here, the answer included. */
+  /** Number of messages up to here, including the answer. */
   readonly messageCount: number;
   readonly tokenCount: number;
-  /** What was shown before the answer. */
+  /** The context before the answer, as text. */
   readonly shownText: string;
   readonly answer: RenderedAnswer;
 }
 
-/** Thousands of rollouts wait with their samples in memory: arrays are as long as what they hold, and the mask is made last. */
+/**
+ * A sample that calls can still continue. Thousands of rollouts keep theirs in memory, so arrays have no spare room, and the
+ * loss mask is made only for the record.
+ */
 interface UnfinishedSample {
   readonly index: number;
   tokenIds: readonly number[];
@@ -72,34 +75,34 @@ interface UnfinishedSample {
   readonly sampled: { readonly begin: number; readonly end: number }[];
   logprobs: readonly number[];
   readonly versions: VersionSpan[];
-  /** The whole conversation, the last answer included. */
+  /** The whole conversation, including the last answer. */
   messages: readonly ChatMessage[];
-  /** As the last call showed them. */
+  /** The tools that the last call showed. */
   tools: readonly ChatTool[];
   readonly junctions: Junction[];
 }
 
-/** Index of no sample, before the record is put together. */
+/** Stands for "no sample" until the record is put together. */
 const NO_SAMPLE = -1;
 
-/** What a conversation leaves behind. */
+/** The record of a whole conversation. */
 export interface ConversationRecord {
   /** The training rows, in the order in which they were started. */
   readonly samples: Sample[];
   readonly turns: RecordedTurn[];
 }
 
-/** What an answer says as a message. */
+/** The message that an answer is read as. */
 export type ReadAnswerMessage = Pick<ChatMessage, "content" | "tool_calls">;
 
 export interface CommitOptions {
   /**
-   * Reads the message, where it may be another than the text.
-   * @param written all that the model wrote but the stop token.
-   * @param content the same without special tokens.
+   * Reads the message from the text, if the message can differ from the text.
+   * @param written the whole text that the model wrote, without the stop token.
+   * @param content the same text without special tokens.
    */
   readonly read?: ((written: string, content: string) => ReadAnswerMessage) | undefined;
-  /** Whether what was sampled is trained (T5). @default true */
+  /** Whether the sampled tokens are trained (T5). @default true */
   readonly learns?: boolean | undefined;
 }
 
@@ -113,7 +116,7 @@ export class Conversation {
   }
 
   /**
-   * Finds the context of a call.
+   * Determines the context of a call.
    * @throws {ChatTemplateError} when the template refuses the messages.
    */
   prepare(given: readonly ChatMessage[], tools: readonly ChatTool[] = []): PreparedCall {
@@ -121,7 +124,7 @@ export class Conversation {
     let rewritten: CallKind | undefined;
     if (from !== undefined) {
       const { sample, junction } = from;
-      // Those of the record carry their answers as they were written.
+      // The messages of the record have the answers as the model wrote them.
       const messages = [
         ...sample.messages.slice(0, junction.messageCount),
         ...given.slice(junction.messageCount),
@@ -155,7 +158,7 @@ export class Conversation {
     };
   }
 
-  /** Appends what was sampled for a prepared call (T4). At least one token. */
+  /** Appends the tokens that were sampled for a prepared call (T4); there must be at least one. */
   commit(call: PreparedCall, generation: PolicyGeneration, options: CommitOptions = {}): RecordedTurn {
     const { read, learns = true } = options;
     const { tokenizer } = this.renderer;
@@ -185,7 +188,7 @@ export class Conversation {
       shownText: call.shownText,
       answer: { content: written, stopTokenId, messageIndex: call.messages.length },
     });
-    // A call made while another went on with its sample branched off after all.
+    // If another call continued the sample in the meantime, this call has become a branch.
     const isOvertaken = call.continues !== undefined && call.continues.sample !== sample;
     const turn: RecordedTurn = {
       index: this.turns.length,
@@ -194,7 +197,7 @@ export class Conversation {
       sampledBegin,
       sampledEnd: sample.tokenIds.length,
       promptText: call.addedText,
-      // Around calls, what was written says more than the message.
+      // If there are calls, the text that was written says more than the message.
       responseText: message.tool_calls === undefined ? message.content : content,
       finishReason,
       reward: undefined,
@@ -205,9 +208,9 @@ export class Conversation {
   }
 
   /**
-   * Records a call that the agent gave up before its answer was there: a turn whose tokens are in no sample, as nobody
-   * acted on them.
-   * @param tokenIds what had been told of the answer.
+   * Records a call that the agent gave up before it got the answer: a turn whose tokens are in no sample, because they had no
+   * effect.
+   * @param tokenIds the tokens that had been reported until then.
    */
   abandon(call: PreparedCall, tokenIds: readonly number[]): RecordedTurn {
     const turn: RecordedTurn = {
@@ -226,7 +229,7 @@ export class Conversation {
     return turn;
   }
 
-  /** All that is worth keeping, so far. */
+  /** The record so far. */
   record(): ConversationRecord {
     const kept = this.#samples.filter(({ sampled }) => sampled.length > 0); // T5
     const placeOf = new Map(kept.map(({ index }, place) => [index, place]));
@@ -244,7 +247,7 @@ export class Conversation {
     return { samples, turns };
   }
 
-  /** The furthest point of any sample that the messages go on from. */
+  /** The furthest point of any sample that the messages continue from. */
   #junctionOf(
     messages: readonly ChatMessage[],
   ): { sample: UnfinishedSample; junction: Junction } | undefined {
@@ -262,12 +265,12 @@ export class Conversation {
     return best;
   }
 
-  /** What a call is that does not go on where a sample ends. */
+  /** The kind of a call that does not continue a sample at its end. */
   #kindOf(given: readonly ChatMessage[]): CallKind {
     let best: { readonly known: readonly ChatMessage[]; readonly shared: number } | undefined;
     for (const { messages } of this.#samples) {
       const shared = sharedMessages(messages, given);
-      // Of several, the longest: the others were made from it.
+      // If several share as many messages, the longest counts: the others are its beginnings.
       const isBetter =
         best === undefined ||
         shared > best.shared ||
@@ -277,7 +280,7 @@ export class Conversation {
     return best === undefined ? CallKind.first : kindOfDrift(best.known, given, best.shared);
   }
 
-  /** The sample that a call's tokens go to; a call made while another went on with its sample branches off (T3). */
+  /** The sample for a call's tokens. If another call has continued the sample in the meantime, a new one starts (T3). */
   #sampleFor(call: PreparedCall): UnfinishedSample {
     const { continues } = call;
     if (continues !== undefined && continues.sample.tokenIds.length === continues.tokenCount) {
@@ -298,7 +301,7 @@ export class Conversation {
   }
 }
 
-/** Appends spans, joining neighbours of one version. */
+/** Appends spans and joins neighbours that have the same version. */
 function appendVersions(to: VersionSpan[], added: readonly VersionSpan[]): void {
   for (const span of added) {
     const last = to.at(-1);

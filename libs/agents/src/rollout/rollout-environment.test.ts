@@ -34,7 +34,7 @@ const player = defineAgent({
   },
 });
 
-test("what an environment says of a turn stands beside what the call said of itself", async () => {
+test("the info of an environment is added to the info that the call recorded", async () => {
   const { turns } = await playAgent(player, { environment: { definition: coin }, answers: ["heads"] });
   assert.deepEqual(
     turns.map(({ info, reward }) => [info, reward]),

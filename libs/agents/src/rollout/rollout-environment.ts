@@ -11,30 +11,30 @@ import { Attr, type Context, recordError, SpanName, startSpan } from "@hone/tele
 import type { AgentEnvironment } from "../definitions/agent.ts";
 import type { Environment, EnvironmentReset, EnvironmentStep } from "../definitions/environment.ts";
 import type { ModelSession } from "../model/model-session.ts";
-import type { RolloutWitness } from "./witness.ts";
+import type { RolloutObserver } from "./rollout-observer.ts";
 
-/** Behind it the rollouts of this process go on whose environments answered at the same moment. */
+/** Lets rollouts whose environments answered at the same moment continue one after another. */
 const turnstile = new Turnstile();
 
 export interface RolloutEnvironmentOptions {
   readonly inner: Environment;
-  /** As the task names it. */
+  /** The environment's name in the task. */
   readonly name: string;
   readonly seed: number;
   readonly trace: Context;
-  readonly witness?: RolloutWitness | undefined;
+  readonly observer?: RolloutObserver | undefined;
 }
 
 export class RolloutEnvironment implements AgentEnvironment {
   /** Sum of the rewards so far. */
   totalReward = 0;
-  /** A failure outside the agent; an agent that catches it does not change how its rollout ends. */
+  /** A failure outside the agent; it ends the attempt even if the agent catches it. */
   failure: RetryableError | undefined;
   readonly #inner: Environment;
   readonly #name: string;
   readonly #seed: number;
   readonly #trace: Context;
-  readonly #witness: RolloutWitness | undefined;
+  readonly #observer: RolloutObserver | undefined;
   #session: ModelSession | undefined;
   /** Of the state that the last answer of the environment led to. */
   #state: string | undefined;
@@ -44,7 +44,7 @@ export class RolloutEnvironment implements AgentEnvironment {
     this.#name = options.name;
     this.#seed = options.seed;
     this.#trace = options.trace;
-    this.#witness = options.witness;
+    this.#observer = options.observer;
   }
 
   /** The session whose turns the rewards belong to. */
@@ -55,7 +55,7 @@ export class RolloutEnvironment implements AgentEnvironment {
   async reset(): Promise<EnvironmentReset> {
     const reset = await this.#traced(SpanName.environmentReset, () => this.#inner.reset(this.#seed));
     this.#state = nameOfState(reset);
-    this.#witness?.onReset(reset);
+    this.#observer?.onReset(reset);
     return reset;
   }
 
@@ -65,11 +65,11 @@ export class RolloutEnvironment implements AgentEnvironment {
     const turn = this.#session?.lastTurn;
     if (turn !== undefined) {
       turn.reward = (turn.reward ?? 0) + step.reward;
-      // What the call said of itself, such as its role, stays. The state is the one before the step.
+      // Info that the call itself recorded, such as its role, is kept. The state is the one before the step.
       turn.info = { ...turn.info, ...step.info, [TurnInfo.state]: this.#state ?? null };
     }
     this.#state = nameOfState(step);
-    this.#witness?.onStep(answer, step, turn);
+    this.#observer?.onStep(answer, step, turn);
     return step;
   }
 

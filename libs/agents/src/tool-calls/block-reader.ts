@@ -1,9 +1,9 @@
 /**
- * Reads answers whose calls stand between markers, in a stream of texts that may be cut anywhere.
+ * Reads answers whose calls are between marks, from a stream of texts that may be cut anywhere.
  *
- * B1: text is given out as soon as it cannot be the begin of a marker any more.
- * B2: how the stream is cut does not matter: the pieces, their texts joined, are the same.
- * B3: between `<think>` and `</think>` everything is text.
+ * B1: text is returned as soon as it can no longer be the beginning of a mark.
+ * B2: the places where the stream is cut do not matter: after neighbouring texts are joined, the pieces are the same.
+ * B3: everything between `<think>` and `</think>` is text.
  */
 
 import { type AnswerPiece, type AnswerReader, invalidCall, type WrittenCall } from "./tool-call.ts";
@@ -12,12 +12,12 @@ import { type AnswerPiece, type AnswerReader, invalidCall, type WrittenCall } fr
 export interface BlockGrammar {
   readonly blocks: readonly {
     readonly begin: string;
-    /** Undefined = the end of the answer, or the next begin. */
+    /** Undefined = the block ends at the next `begin` or at the end of the answer. */
     readonly end: string | undefined;
   }[];
-  /** Marks around all calls, which say nothing. */
+  /** Marks around all calls, which are skipped. */
   readonly ignored?: readonly string[];
-  /** The calls of one block; `begin` is the mark that opened it. */
+  /** Reads the calls of one block; `begin` is the mark that opened it. */
   readonly read: (body: string, begin: string) => readonly WrittenCall[];
 }
 
@@ -133,7 +133,7 @@ function firstOf(text: string, marks: readonly string[]): { at: number; mark: st
   return best;
 }
 
-/** How much of the end of a text may be the beginning of a mark (B1). */
+/** How many characters at the end of a text may be the beginning of a mark (B1). */
 export function lengthOfBeginning(text: string, marks: readonly string[]): number {
   let longest = 0;
   for (const mark of marks) {

@@ -39,7 +39,7 @@ interface Case {
   readonly calls: ReadAnswer["calls"];
 }
 
-/** Answers as the formats' own definitions show them. */
+/** Answers as the definitions of the formats show them. */
 const CASES: Readonly<Record<ToolCallFormatName, readonly Case[]>> = {
   hermes: [
     {
@@ -188,7 +188,7 @@ const CASES: Readonly<Record<ToolCallFormatName, readonly Case[]>> = {
   ],
 };
 
-/** What cannot be read as a call, and a part of what is said of it. */
+/** Texts that cannot be read as a call, and a part of the reason that is given. */
 const BROKEN: Readonly<Record<ToolCallFormatName, readonly [text: string, reason: RegExp][]>> = {
   hermes: [
     ["<tool_call>{name: now}</tool_call>", /no JSON/],
@@ -238,14 +238,14 @@ for (const name of TOOL_CALL_FORMAT_NAMES) {
       });
     }
 
-    test("leaves an answer without calls as it stands", () => {
+    test("leaves an answer without calls unchanged", () => {
       for (const text of ["It rains. 1 < 2 [sic] {so}", " \n", "", "<tool", "[TOOL", "<|chan"]) {
         const plain = { content: text, fullContent: text, thoughts: "", calls: [] };
         assert.deepEqual(readAnswer(name, text, TOOLS), plain);
       }
     });
 
-    test("gives the same pieces however the stream is cut", () => {
+    test("gives the same pieces wherever the stream is cut", () => {
       const texts = [...CASES[name].map(({ text }) => text), ...BROKEN[name].map(([text]) => text)];
       fc.assert(
         fc.property(
@@ -259,7 +259,7 @@ for (const name of TOOL_CALL_FORMAT_NAMES) {
       );
     });
 
-    test("reads any text without failing, token by token as well as whole", () => {
+    test("reads any text without failing, token by token or at once", () => {
       const { marks } = TOOL_CALL_FORMATS[name];
       const part = fc.oneof(
         fc.string({ maxLength: 12 }),
@@ -289,7 +289,7 @@ for (const name of TOOL_CALL_FORMAT_NAMES) {
 }
 
 describe("a stream of an answer", () => {
-  test("gives text out at once, and holds back only what may begin a call", () => {
+  test("returns text at once, and holds back only what may be the beginning of a call", () => {
     const reader = TOOL_CALL_FORMATS.hermes.open(TOOLS);
     assert.deepEqual(reader.push("It rains. <"), [{ kind: "text", text: "It rains. " }]);
     assert.deepEqual(reader.push("b>"), [{ kind: "text", text: "<b>" }]);
@@ -314,7 +314,7 @@ describe("formatOfTemplate()", () => {
     test(`finds ${format} in ${template}`, () => assert.equal(formatOfTemplate(template), format));
   }
 
-  test("takes the default where there is no template", () => {
+  test("uses the default format if there is no template", () => {
     assert.equal(formatOfTemplate(undefined), "hermes");
   });
 });

@@ -1,8 +1,8 @@
 /**
- * The formats in which models write calls of tools. One row each; the first of them whose marks a chat template shows is
- * the one that its model was trained for.
+ * The formats in which models write tool calls, one entry each. A model was trained for the first format whose marks all
+ * appear in its chat template.
  *
- * Adding one: a row here, and its rows in formats.test.ts.
+ * To add a format, add an entry here and its rows in formats.test.ts.
  */
 
 import { BlockReader } from "./block-reader.ts";
@@ -14,12 +14,12 @@ import { type AnswerReader, invalidCall, type ToolSchema, type WrittenCall } fro
 import { typedArgument } from "./typed-arguments.ts";
 
 export interface ToolCallFormat {
-  /** Text that chat templates of such models hold; all of one list. */
+  /** Texts that the chat templates of such models all contain. */
   readonly marks: readonly string[];
   open(tools: readonly ToolSchema[]): AnswerReader;
 }
 
-/** By name, in the order in which templates are looked through. */
+/** Formats by name, in the order in which they are looked for in a template. */
 const FORMATS = {
   /** `<|channel|>commentary to=functions.f <|constrain|>json<|message|>{…}<|call|>` */
   gpt_oss: { marks: ["<|channel|>", "<|message|>"], open: () => new HarmonyReader() },
@@ -38,7 +38,7 @@ const FORMATS = {
     marks: ["<arg_key>"],
     open: (tools) => new BlockReader({ blocks: [TOOL_CALL], read: (body) => readGlm(body, tools) }),
   },
-  /** `<tool_call><function=f><parameter=a>1</parameter></function></tool_call>`; the outer marks are left out at times. */
+  /** `<tool_call><function=f><parameter=a>1</parameter></function></tool_call>`; models sometimes leave out the outer marks. */
   qwen3_coder: {
     marks: ["<function="],
     open: (tools) =>
@@ -95,7 +95,7 @@ export const TOOL_CALL_FORMATS: Readonly<Record<ToolCallFormatName, ToolCallForm
 
 export const TOOL_CALL_FORMAT_NAMES = Object.keys(TOOL_CALL_FORMATS) as ToolCallFormatName[];
 
-/** What models are asked for whose template shows no format. */
+/** The format for models whose template shows none. */
 export const DEFAULT_TOOL_CALL_FORMAT: ToolCallFormatName = "hermes";
 
 /** The format that a chat template shows. */
@@ -105,11 +105,11 @@ export function formatOfTemplate(chatTemplate: string | undefined): ToolCallForm
   return TOOL_CALL_FORMAT_NAMES.find(isShown) ?? DEFAULT_TOOL_CALL_FORMAT;
 }
 
-/** What a whole answer holds. */
+/** The parts of a whole answer. */
 export interface ReadAnswer {
-  /** The text beside the calls; without calls, all of it as it stands. */
+  /** The text beside the calls, trimmed; without calls, the whole text unchanged. */
   readonly content: string;
-  /** The same with the space around it. */
+  /** The same text with the space around it. */
   readonly fullContent: string;
   readonly thoughts: string;
   readonly calls: readonly WrittenCall[];
@@ -165,7 +165,7 @@ function readQwenCoder(body: string, tools: readonly ToolSchema[]): WrittenCall[
   if (name === undefined || name === "") return [invalidCall(body, "has no <function=NAME>")];
   const given: Record<string, unknown> = {};
   for (const [, key = "", value = ""] of body.matchAll(/<parameter=([^>\n]+)>([\s\S]*?)<\/parameter>/g)) {
-    // The line breaks next to the marks belong to the format, those within to the value.
+    // A line break next to a mark belongs to the format; all others belong to the value.
     given[key.trim()] = typedArgument(tools, name, key.trim(), value.replace(/^\n/, "").replace(/\n$/, ""));
   }
   return [{ kind: "call", name, arguments: given }];
@@ -174,7 +174,7 @@ function readQwenCoder(body: string, tools: readonly ToolSchema[]): WrittenCall[
 function readMistral(body: string): readonly WrittenCall[] {
   const named = /^\s*([^\s[{]+)\s*(?:\[CALL_ID\]([^[\s]+))?\s*(?:\[ARGS\])?\s*(\{[\s\S]*)$/.exec(body);
   if (named === null) {
-    // Text may follow the list, where a model does not stop.
+    // Text may follow the list if the model does not stop.
     const text = body.trimStart();
     return jsonCalls(text.slice(0, endOfJsonValue(text) ?? text.length));
   }
@@ -196,7 +196,7 @@ function readLlama(text: string): WrittenCall[] {
   return calls;
 }
 
-/** An answer that is JSON by itself is an answer; one that has a call in it was meant as calls. */
+/** A whole answer in JSON is read as calls only if it contains a call; otherwise it is text. */
 function callsOnly(calls: readonly WrittenCall[]): readonly WrittenCall[] | undefined {
   return calls.some(({ kind }) => kind === "call") ? calls : undefined;
 }

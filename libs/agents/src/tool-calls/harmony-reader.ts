@@ -3,8 +3,8 @@
  *
  *     <|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{…}<|call|>
  *
- * What stands in the channel "analysis" is thoughts, a message to a function is a call, all else is text. The answer begins
- * within the header of its first message, as the prompt ends with `<|start|>assistant`.
+ * Messages in the channel "analysis" are thoughts, a message to a function is a call, and everything else is text. The answer
+ * begins within the header of its first message, because the prompt ends with `<|start|>assistant`.
  */
 
 import { lengthOfBeginning } from "./block-reader.ts";
@@ -13,7 +13,7 @@ import { type AnswerPiece, type AnswerReader, invalidCall } from "./tool-call.ts
 
 const MESSAGE = "<|message|>";
 const ENDS = ["<|end|>", "<|call|>", "<|return|>", "<|start|>"] as const;
-/** A header has a role, a channel, a recipient and a type. */
+/** How a header can begin: with a role, a channel or a recipient. */
 const HEADER_BEGIN = /^\s*(?:<\|start\|>)?\s*(?:assistant\s*)?(?:<\|channel\|>|to=|<\|message\|>)/;
 const MAX_BEGIN_CHARACTERS = 40;
 const FUNCTION = /to=functions\.([^\s<]+)/;
@@ -22,7 +22,7 @@ const ANALYSIS = /<\|channel\|>\s*analysis/;
 type State =
   | { readonly kind: "header"; readonly isFirst: boolean }
   | { readonly kind: "body"; readonly header: string }
-  /** No harmony at all. */
+  /** The answer is not in harmony's format. */
   | { readonly kind: "plain" };
 
 export class HarmonyReader implements AnswerReader {
@@ -42,7 +42,7 @@ export class HarmonyReader implements AnswerReader {
     const rest = this.#pending;
     this.#pending = "";
     this.#state = { kind: "plain" };
-    // A header that no body follows says nothing; a first text without any header is the answer.
+    // A header without a body is dropped; an answer without any header is text.
     if (state.kind === "body") this.#close(pieces, state.header, rest);
     else if (
       rest !== "" &&

@@ -3,10 +3,10 @@
 import { parseJson } from "@hone/core";
 import { invalidCall, isObject, type WrittenCall } from "./tool-call.ts";
 
-/** Names of the key that holds the arguments, in the formats that have them. */
+/** Keys that hold the arguments, depending on the format. */
 const ARGUMENT_KEYS = ["arguments", "parameters"] as const;
 
-/** @returns one call per text that holds one object or a list of objects. */
+/** @returns the calls in a text that is a JSON object or a list of objects. */
 export function jsonCalls(text: string): readonly WrittenCall[] {
   let value: unknown;
   try {
@@ -33,13 +33,13 @@ function jsonCall(value: unknown, text: string): WrittenCall {
   };
 }
 
-/** Some models write the arguments as a text that holds JSON, as the OpenAI API has them. */
+/** Arguments as an object, or as a string of JSON, which some models write as the OpenAI API does. */
 export function argumentsOf(value: unknown): Readonly<Record<string, unknown>> | undefined {
   if (isObject(value)) return value;
   return typeof value === "string" ? jsonObject(value.trim() === "" ? "{}" : value) : undefined;
 }
 
-/** @returns undefined where the text is no JSON object. */
+/** @returns undefined when the text is not a JSON object. */
 export function jsonObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const value = parseJson(text);
@@ -49,7 +49,7 @@ export function jsonObject(text: string): Readonly<Record<string, unknown>> | un
   }
 }
 
-/** The end of the JSON value that begins a text; undefined where none is whole. Texts in it may hold any character. */
+/** The end of the JSON value that a text begins with; undefined when it is incomplete. Brackets within strings are skipped. */
 export function endOfJsonValue(text: string): number | undefined {
   let depth = 0;
   let isInText = false;

@@ -1,6 +1,6 @@
 /**
- * Reads answers that are calls from their first character on, with no mark before them; any other answer goes to
- * another reader. Whether the answer is calls is known at its end.
+ * Reads answers that consist of calls from their first character on, without a mark before them; any other answer goes to
+ * another reader. Whether an answer consists of calls is known only at its end.
  */
 
 import type { AnswerPiece, AnswerReader, WrittenCall } from "./tool-call.ts";
@@ -18,7 +18,7 @@ export class LeadingReader implements AnswerReader {
 
   /**
    * @param first the character that such answers begin with.
-   * @param read their calls; undefined = it was a text after all.
+   * @param read reads the calls; it returns undefined when the answer turns out to be text.
    */
   constructor(
     first: string,

@@ -1,10 +1,11 @@
 /**
- * Calls that are written in Python: `[get_weather(city="Paris", days=3), now()]`, arguments by name, values that are literals.
+ * Reads calls that are written in Python, with arguments by name and literals as values:
+ * `[get_weather(city="Paris", days=3), now()]`.
  */
 
 import { invalidCall, type WrittenCall } from "./tool-call.ts";
 
-/** Levels of lists and objects. */
+/** Deepest nesting of lists and objects. */
 const MAX_DEPTH = 64;
 const ESCAPES: Readonly<Record<string, string>> = {
   n: "\n",
@@ -16,10 +17,10 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "\n": "",
 };
 
-/** Says where and why a text is none of these. */
+/** Says where and why a text is not a list of such calls. */
 class PythonSyntaxError extends Error {}
 
-/** @returns undefined where the text does not even begin as a list of calls. */
+/** @returns undefined when the text does not begin like a list of calls. */
 export function pythonCalls(text: string): readonly WrittenCall[] | undefined {
   if (!/^\s*\[\s*[A-Za-z_][\w.]*\s*\(/.test(text)) return undefined;
   try {
@@ -107,7 +108,7 @@ class CallParser {
     return String.fromCodePoint(code);
   }
 
-  /** Elements between two marks, separated by commas; a comma may stand after the last. */
+  /** Elements between two marks, separated by commas; a comma may follow the last one. */
   #listOf<T>(open: string, close: string, element: () => T): T[] {
     this.#expect(open);
     const elements: T[] = [];

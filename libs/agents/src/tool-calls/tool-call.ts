@@ -1,4 +1,4 @@
-/** What an answer of a model holds beside text: calls of tools, written in one of many formats. */
+/** The types of what a model's answer contains beside text: tool calls, which are written in one of many formats. */
 
 /** A call as the model wrote it. */
 export type WrittenCall =
@@ -6,37 +6,37 @@ export type WrittenCall =
       readonly kind: "call";
       readonly name: string;
       readonly arguments: Readonly<Record<string, unknown>>;
-      /** Given by the model itself, in formats that have it. */
+      /** Id that the model itself gave, in formats that have one. */
       readonly id?: string;
     }
-  /** It began as a call and cannot be read as one. */
+  /** Text that began as a call and cannot be read as one. */
   | {
       readonly kind: "invalid";
-      /** What was written. */
+      /** The text that was written. */
       readonly text: string;
-      /** Why, as it may be told to the model: "is no JSON". */
+      /** Why it cannot be read, in words that the model may be shown: "is no JSON". */
       readonly reason: string;
     };
 
 /** A piece of an answer, in order. */
 export type AnswerPiece =
   | { readonly kind: "text"; readonly text: string }
-  /** Of a channel for thoughts, in formats that have one. */
+  /** Text of a channel for thoughts, in formats that have one. */
   | { readonly kind: "thought"; readonly text: string }
   | WrittenCall;
 
-/** What formats need to know of a tool to read its arguments. */
+/** What a format needs to know about a tool to read its arguments. */
 export interface ToolSchema {
   readonly name: string;
   /** JSON schema of the arguments. */
   readonly parameters: Readonly<Record<string, unknown>>;
 }
 
-/** Reads one answer as it is written. */
+/** Reads one answer while it is generated. */
 export interface AnswerReader {
-  /** @returns the pieces that are certain now. */
+  /** @returns the pieces that have become certain. */
   push(text: string): AnswerPiece[];
-  /** @returns the rest; what began as a call and was never closed is invalid. */
+  /** @returns the remaining pieces; a call that was never closed is invalid. */
   end(): AnswerPiece[];
 }
 

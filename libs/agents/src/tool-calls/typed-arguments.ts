@@ -1,4 +1,4 @@
-/** Arguments that are written as plain texts: what their schema calls a text stays one, the rest is read as JSON. */
+/** Reads arguments that are written as plain text: those that are strings in their schema stay strings, others are JSON. */
 
 import { parseJson } from "@hone/core";
 import { isObject, type ToolSchema } from "./tool-call.ts";
@@ -12,12 +12,12 @@ export function typedArgument(
   const properties = tools.find((tool) => tool.name === toolName)?.parameters.properties;
   const schema = isObject(properties) ? properties[name] : undefined;
   const type = isObject(schema) ? schema.type : undefined;
-  // Without a schema nobody knows better than the text itself.
+  // Without a schema, the text is kept.
   if (type === undefined || type === "string") return text;
   try {
     return parseJson(text.trim());
   } catch {
-    // The check against the schema says what is wrong with it.
+    // The check against the schema reports what is wrong.
     return text;
   }
 }

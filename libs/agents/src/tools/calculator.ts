@@ -1,4 +1,4 @@
-/** The tool `calculator`: one arithmetic expression, its value. */
+/** The tool `calculator`: returns the value of an arithmetic expression. */
 
 import { z } from "zod";
 import { evaluateExpression } from "./evaluate-expression.ts";
@@ -21,7 +21,7 @@ export function makeCalculator(): Tool {
   });
 }
 
-/** Twelve digits, so that 0.1 + 0.2 is 0.3. */
+/** Results are rounded to twelve digits, so that 0.1 + 0.2 is 0.3. */
 const SIGNIFICANT_DIGITS = 12;
 
 function formatNumber(value: number): string {

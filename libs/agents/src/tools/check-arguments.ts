@@ -1,4 +1,4 @@
-/** Arguments against their JSON schema, and what is wrong with them in words that a model can act on. */
+/** Checks arguments against their JSON schema, and describes what is wrong so that a model can correct it. */
 
 import { BoundedSchema, TooSlowError } from "@hone/config";
 import { InfrastructureError } from "../errors.ts";
@@ -9,16 +9,16 @@ export class ArgumentChecker {
   readonly #tool: string;
   readonly #schema: BoundedSchema;
 
-  /** @param schema of an object. @throws when it is no JSON schema. */
+  /** @param schema JSON schema of an object. @throws when it is not a JSON schema. */
   constructor(schema: Readonly<Record<string, unknown>>, tool: string) {
     this.#tool = tool;
     this.#schema = new BoundedSchema(schema, `the tool ${tool}`);
   }
 
   /**
-   * @returns undefined where they fit.
-   * @throws {InfrastructureError} where the schema is such that arguments cannot be checked by it in time, time and again:
-   *     that is no fault of the model's.
+   * @returns a description of what is wrong; undefined if the arguments fit.
+   * @throws {InfrastructureError} when checking against the schema has repeatedly taken too long: then the schema is at
+   *     fault, and not the model.
    */
   problemOf(args: Readonly<Record<string, unknown>>): string | undefined {
     try {
@@ -34,7 +34,7 @@ export class ArgumentChecker {
   #textOf(args: Readonly<Record<string, unknown>>): string | undefined {
     const errors = this.#schema.problemsOf(args);
     if (errors.length === 0) return undefined;
-    // What holds a wrong value is wrong as well; the innermost says what it is.
+    // An object that holds a wrong value is reported as well; only the innermost error says what is wrong.
     const places = errors.map(({ instanceLocation }) => instanceLocation);
     const innermost = errors.filter(
       ({ instanceLocation: place, keyword }) =>

@@ -1,24 +1,24 @@
-/** A tool's answer within a budget of tokens; where it was cut stands in the text. */
+/** Cuts a tool's answer to a budget of tokens, and marks the cut in the text. */
 
 import type { Tokenizer } from "@hone/tokenizer";
 
-/** Which part of a long answer goes. */
+/** Which part of a long answer is removed. */
 export const CutSide = {
   /** The end is kept. */
   left: "left",
-  /** The begin and the end are kept. */
+  /** The beginning and the end are kept. */
   middle: "middle",
-  /** The begin is kept. */
+  /** The beginning is kept. */
   right: "right",
 } as const;
 export type CutSide = (typeof CutSide)[keyof typeof CutSide];
 
-/** Tokens are some characters long, never more than this on average: what is longer is cut before it is encoded. */
+/** More characters than any text has per token on average: a longer text is cut before it is encoded. */
 const MAX_CHARACTERS_PER_TOKEN = 64;
 
 /**
- * @param maxTokens budget of the whole answer, the mark included; at least 1.
- * @returns the answer as it was where it fits.
+ * @param maxTokens budget of the whole answer, including the mark; at least 1.
+ * @returns the answer, unchanged if it fits.
  */
 export function cutAnswer(
   text: string,
@@ -29,7 +29,7 @@ export function cutAnswer(
   if (bounded === text && ids.length <= maxTokens) return { text, isCut: false };
   const mark = `[... ${Math.max(1, ids.length - maxTokens)}${bounded === text ? "" : " or more"} tokens cut ...]`;
   let room = maxTokens - tokenizer.encode(`\n${mark}\n`).length;
-  // Two parts and a mark may join to more tokens than they have apart.
+  // Joined, two parts and a mark may have more tokens than separately.
   for (; room > 0; room--) {
     const cut = join(parts(ids, room, side, tokenizer), mark, side);
     if (tokenizer.encode(cut).length <= maxTokens) return { text: cut, isCut: true };
@@ -56,7 +56,7 @@ function join({ begin, end }: Parts, mark: string, side: CutSide): string {
   return side === CutSide.right ? `${begin}\n${mark}` : `${begin}\n${mark}\n${end}`;
 }
 
-/** Without the halves of characters that tokens end in. */
+/** Removes incomplete characters, which remain where a character was cut between two tokens. */
 function whole(text: string): string {
   return text.replace(/^\uFFFD+|\uFFFD+$/g, "");
 }

@@ -1,12 +1,12 @@
 /**
- * The value of an arithmetic expression. jsep reads it; of what it can read, numbers, operators, constants and calls of functions
- * that are listed here have a value, and everything else is refused. Nothing of the expression is run as code.
+ * Evaluates an arithmetic expression. jsep parses it. Only numbers and the operators, constants and functions that are listed
+ * here are evaluated; everything else that jsep can parse is refused. No part of the expression is run as code.
  */
 
 import { TerminalError } from "@hone/core";
 import jsep from "jsep";
 
-/** The text is no arithmetic expression, or has no value. */
+/** The text is not an arithmetic expression, or has no value. */
 export class ExpressionError extends TerminalError {
   constructor(message: string) {
     super("EXPRESSION", message);
@@ -35,14 +35,14 @@ const FUNCTIONS: ReadonlyMap<string, (...values: number[]) => number> = new Map(
     tan: Math.tan,
   }),
 );
-/** What binds more tightly has the higher number; powers bind more tightly than signs, see below. */
+/** Operators that bind more tightly have a higher number. Powers bind more tightly than signs and are handled below. */
 const PRECEDENCES: Readonly<Record<string, number>> = { "+": 1, "-": 1, "*": 2, "/": 2, "%": 2 };
 
-/** How deep the part of the expression that is being read lies. */
+/** Nesting depth at the place that is being parsed. */
 let depth = 0;
 prepareParser();
 
-/** @throws {ExpressionError} when it is no arithmetic expression, or its value no finite number. */
+/** @throws {ExpressionError} when the text is not an arithmetic expression, or its value is not a finite number. */
 export function evaluateExpression(text: string): number {
   if (text.length > MAX_CHARACTERS) {
     throw new ExpressionError(
@@ -54,7 +54,7 @@ export function evaluateExpression(text: string): number {
   throw new ExpressionError(`the value of the expression must be a finite number, and is ${value}`);
 }
 
-/** Digits in groups, signs of times and divided by, and currency are what people write. */
+/** Accepts what people write: digits in groups, × and ÷, and a currency sign. */
 function asWritten(text: string): string {
   return text
     .replace(/(\d),(?=\d{3}(?!\d))/g, "$1")
@@ -76,8 +76,8 @@ function parse(text: string): jsep.CoreExpression {
 }
 
 /**
- * Signs and operators of arithmetic, and nothing of JavaScript's. jsep lets a sign bind more tightly than any operator, so that
- * -2 ^ 2 would be 4: powers are read with the number in front of them instead.
+ * Leaves jsep only the signs and operators of arithmetic, and none of JavaScript's. In jsep a sign binds more tightly than any
+ * operator, so -2 ^ 2 would be 4; therefore a power is parsed together with the number in front of it.
  */
 function prepareParser(): void {
   jsep.removeAllUnaryOps();

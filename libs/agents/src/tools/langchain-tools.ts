@@ -1,4 +1,4 @@
-/** The tools of a toolbox as LangChain's, for graphs that are built once and run for many rollouts. */
+/** The tools of a toolbox as LangChain tools, for graphs that are built once and run for many rollouts. */
 
 import type { RunnableConfig } from "@langchain/core/runnables";
 import { DynamicStructuredTool } from "@langchain/core/tools";
@@ -14,8 +14,8 @@ export function toolsOf(config: RunnableConfig): RolloutTools {
 }
 
 /**
- * Each runs as the tool of the rollout that its graph was invoked for: with its state, its limits and its record. What is
- * wrong with arguments is the answer.
+ * Each tool runs for the rollout that its graph was invoked for, with that rollout's state, limits and record. If the arguments
+ * are wrong, the answer says why.
  */
 export function toLangChainTools(toolbox: Toolbox): DynamicStructuredTool[] {
   return toolbox.entries.map(

@@ -59,7 +59,7 @@ describe("tools of servers that speak the Model Context Protocol", () => {
       assert.equal(await call(tools, "add", { a: 2, b: 3 }), "5");
     });
 
-    test("tell the model what the server says went wrong", async () => {
+    test("pass the server's error message on to the model", async () => {
       await assert.rejects(call(tools, "fail", {}), (error) => {
         assert.ok(!(error instanceof InfrastructureError));
         return error instanceof Error && /nothing works/.test(error.message);
@@ -71,7 +71,7 @@ describe("tools of servers that speak the Model Context Protocol", () => {
       assert.equal(await call(tools, "add", { a: 1, b: 1 }), "2");
     });
 
-    test("those that are selected are there, and no others", async () => {
+    test("are only those that are selected", async () => {
       const selected = await open({ command: NODE, args: [SERVER], select: ["add"] });
       assert.deepEqual(
         selected.map(({ name }) => name),
@@ -105,13 +105,13 @@ describe("tools of servers that speak the Model Context Protocol", () => {
     });
     after(() => server.close());
 
-    test("answer, and get their secrets from the environment", async () => {
+    test("answer calls, and get their secrets from the environment", async () => {
       const tools = await open({ url, headersFromEnv: { authorization: "HONE_TOOL_KEY" } });
       assert.equal(await call(tools, "double", { a: 21 }), "42");
       assert.ok(seen.length > 0 && seen.every((value) => value === "secret"));
     });
 
-    test("only variables for tools can be named", async () => {
+    test("can use only secrets from variables whose names begin with HONE_TOOL_", async () => {
       assert.throws(() => mcpServerSchema.parse({ url, headersFromEnv: { a: "HONE_DATABASE_URL" } }));
       await assert.rejects(
         open({ url, headersFromEnv: { a: "HONE_TOOL_NONE" } }),
@@ -119,7 +119,7 @@ describe("tools of servers that speak the Model Context Protocol", () => {
       );
     });
 
-    test("secrets go to the hosts that they are bound to, and after no redirect", async () => {
+    test("secrets are sent only to the hosts that they are bound to, and not after a redirect", async () => {
       const asked = { url, headersFromEnv: { authorization: "HONE_TOOL_KEY" } };
       seen.length = 0;
       await assert.rejects(
@@ -137,7 +137,7 @@ describe("tools of servers that speak the Model Context Protocol", () => {
       assert.deepEqual(seen, []);
     });
 
-    test("one that answers without end is read up to a bound", { timeout: 20_000 }, async () => {
+    test("an endless answer is read only up to a limit", { timeout: 20_000 }, async () => {
       const closed = Promise.withResolvers<void>();
       let sentBytes = 0;
       const endless = createServer((_request, response) => {
@@ -158,7 +158,7 @@ describe("tools of servers that speak the Model Context Protocol", () => {
           return /longer than the limit of 16777216 bytes/.test(error.message);
         });
         await closed.promise;
-        // What lies in buffers on the way comes on top.
+        // Buffers on the way hold some more bytes.
         assert.ok(sentBytes < 64 * 1024 * 1024, `${sentBytes} bytes`);
       } finally {
         endless.closeAllConnections();
@@ -166,7 +166,7 @@ describe("tools of servers that speak the Model Context Protocol", () => {
       }
     });
 
-    test("a server is not asked to find out whether its agent could be built", async () => {
+    test("a server is not asked when its agent is only checked", async () => {
       seen.length = 0;
       assert.deepEqual(await open({ url }, { isCheck: true }), []);
       assert.deepEqual(seen, []);
@@ -177,13 +177,13 @@ describe("tools of servers that speak the Model Context Protocol", () => {
     await assert.rejects(open({ url: "http://127.0.0.1:1/mcp" }), InfrastructureError);
   });
 
-  describe("are started by the gate alone", () => {
+  describe("are started only as the gate allows", () => {
     let folder: Awaited<ReturnType<typeof temporaryFolder>>;
     before(async () => {
       folder = await temporaryFolder("mcp-gate");
     });
     after(() => folder[Symbol.asyncDispose]());
-    /** A program that shows that it ran. */
+    /** A program that leaves a file behind when it runs. */
     const marking = (mark: string) => ({
       command: NODE,
       args: ["-e", "require('node:fs').writeFileSync(process.argv[1], '')", path.join(folder.path, mark)],
@@ -194,7 +194,7 @@ describe("tools of servers that speak the Model Context Protocol", () => {
         () => false,
       );
 
-    test("not where the operator does not allow programs, and not to find out whether they could be", async () => {
+    test("not if the operator does not allow programs, and not when the agent is only checked", async () => {
       const refusing = new CodeGate({ filesFolder: import.meta.dirname });
       for (const isCheck of [true, false]) {
         await assert.rejects(open(marking("refused"), { gate: refusing, isCheck }), (error) => {
@@ -206,12 +206,12 @@ describe("tools of servers that speak the Model Context Protocol", () => {
       }
       assert.deepEqual(await open(marking("checked"), { isCheck: true }), []);
       assert.deepEqual([await exists("refused"), await exists("checked")], [false, false]);
-      // The same program is no server, but it runs where it is meant to.
+      // The program is not a server, but where it is allowed, it runs.
       await assert.rejects(open(marking("started")), InfrastructureError);
       assert.equal(await exists("started"), true);
     });
 
-    test("not one that lies outside of HONE_FILES, or nowhere", async () => {
+    test("not if the program is outside HONE_FILES or does not exist", async () => {
       await assert.rejects(open({ command: "/bin/sh" }), /mcpServers\.test\.command/);
       await assert.rejects(open({ command: "../../../../bin/sh" }), /mcpServers\.test\.command/);
       await assert.rejects(open({ command: "no-such-program-of-hone" }), /is not a program in the PATH/);

@@ -1,8 +1,10 @@
 /**
  * Tools of servers that speak the Model Context Protocol, over standard input and output or over HTTP.
  *
- * M1: one connection per server and configuration, shared by all rollouts; one that breaks is made anew at the next call.
- * M2: what the server says of a call is the call's answer; a server that cannot be reached is a failure outside the agent.
+ * M1: there is one connection per server and configuration, shared by all rollouts; after it breaks, the next call makes a
+ *     new one.
+ * M2: an error that the server reports for a call is the call's answer; a server that cannot be reached is a failure outside
+ *     the agent.
  */
 
 import { AnswerTooLongError, boundedFetch, describeError, TerminalError } from "@hone/core";
@@ -16,14 +18,14 @@ import type { McpServerConfig } from "./mcp-config.ts";
 import { defineTool, type Tool, type ToolBuildContext } from "./tool.ts";
 
 const CONNECT_DEADLINE_MS = 20_000;
-/** Over HTTP; what a model is shown is far less (cut-answer.ts). */
+/** Limit of an answer over HTTP; a model is shown far less of it (cut-answer.ts). */
 const MAX_ANSWER_BYTES = 16 * 1024 * 1024;
 
 /**
- * Connects to the servers and lists their tools. Where this is a check, they are neither started nor asked, and so have no
- * tools yet.
- * @throws {InvalidInputError} when a program is not allowed or not there.
- * @throws {InfrastructureError} when one cannot be reached.
+ * Connects to the servers and lists their tools. In a check (`isCheck`) the servers are neither started nor asked, and the list
+ * is empty.
+ * @throws {InvalidInputError} when a program is not allowed or does not exist.
+ * @throws {InfrastructureError} when a server cannot be reached.
  */
 export async function openMcpTools(
   servers: Readonly<Record<string, McpServerConfig>>,
@@ -106,7 +108,7 @@ class McpServer {
       return await ask(await this.#client());
     } catch (error) {
       if (error instanceof TerminalError && !(error instanceof AnswerTooLongError)) throw error;
-      // What the server itself answers is for the model; all else is the connection.
+      // An error that the server itself reports is for the model; any other is a failure of the connection.
       if (error instanceof McpError && !CONNECTION_ERRORS.has(error.code)) {
         throw new ToolServerError(error.message, { cause: error });
       }
@@ -137,7 +139,7 @@ interface ContentPart {
   readonly text?: string;
 }
 
-/** What a server says went wrong; the model is told. */
+/** An error that a server reported; the model is shown it. */
 class ToolServerError extends TerminalError {
   constructor(message: string, options?: ErrorOptions) {
     super("TOOL_SERVER", message, options);
@@ -150,8 +152,8 @@ const CONNECTION_ERRORS: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * @param key of the server in the agent's file.
- * @returns makes a connection, a new one at each call (M1).
+ * @param key path of the server in the agent's file, for errors.
+ * @returns a function that makes a new connection at each call (M1).
  */
 async function transportMaker(
   config: McpServerConfig,
@@ -177,7 +179,7 @@ async function transportMaker(
       secrets.keyFor(variable, url, `${key}.headersFromEnv.${name}`),
     ]),
   );
-  // Its optional members are typed as possibly undefined, which this compiler tells apart.
+  // Under exactOptionalPropertyTypes the class does not match Transport: its optional members may be undefined.
   return () =>
     new StreamableHTTPClientTransport(new URL(url), {
       requestInit: { headers },
@@ -185,7 +187,7 @@ async function transportMaker(
     }) as Transport;
 }
 
-/** A redirect would take the headers to a host that they are not bound to. */
+/** Redirects are not followed: they would send the headers to a host that they are not bound to. */
 function fetchWithoutRedirects(url: string | URL | Request, init?: RequestInit): Promise<Response> {
   return fetch(url, { ...init, redirect: "manual" });
 }

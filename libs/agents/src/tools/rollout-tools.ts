@@ -1,10 +1,10 @@
 /**
- * The tools of one attempt: what the model called is checked, run and answered as text.
+ * The tools of one attempt: the calls of the model are checked, run and answered with text.
  *
- * U1: whatever the model wrote gets an answer; only what is outside of the agent fails an attempt.
- * U2: a call that fails for a reason outside (RetryableError) is tried again, and then fails the attempt, whatever the agent
- *     makes of it: `failure` remembers it.
- * U3: an answer has at most the budget of tokens, and says where it was cut.
+ * U1: every call gets an answer, whatever the model wrote; only failures outside the agent fail the attempt.
+ * U2: a call that fails for a reason outside the agent (RetryableError) is tried again. If it still fails, the attempt fails,
+ *     even if the agent catches the error: `failure` remembers it.
+ * U3: an answer is cut to the budget of tokens, and says where it was cut.
  */
 
 import { DeadlineError, deadline, describeError, pause, RetryableError } from "@hone/core";
@@ -21,34 +21,34 @@ import {
 import type { ChatToolCall, Tokenizer } from "@hone/tokenizer";
 import type { AttemptClock } from "../rollout/attempt-clock.ts";
 import type { RecordedTurn } from "../rollout/conversation.ts";
-import type { RolloutWitness } from "../rollout/witness.ts";
+import type { RolloutObserver } from "../rollout/rollout-observer.ts";
 import { cutAnswer } from "./cut-answer.ts";
 import type { Tool, ToolAnswer, ToolReply } from "./tool.ts";
 import type { Toolbox, ToolboxEntry } from "./toolbox.ts";
 
-/** What the tools of an attempt need to know of it. */
+/** What the tools need to know about their attempt. */
 export interface RolloutToolsOptions {
   readonly tokenizer: Tokenizer;
   readonly trace: Context;
   readonly signal: AbortSignal;
-  /** Of the attempt. */
+  /** The clock of the attempt. */
   readonly clock: AttemptClock;
   readonly seed: number;
-  /** Of tools' names. */
+  /** Maps the names of tools to what the row gives them. */
   readonly toolsKwargs: Readonly<Record<string, unknown>>;
   /** Names of the tools that the row may use; undefined = all. */
   readonly toolSelection: readonly string[] | undefined;
-  /** The turn whose calls are answered: rewards go there. */
+  /** The turn whose calls are answered; it gets the rewards of tools. */
   readonly lastTurn: () => RecordedTurn | undefined;
-  readonly witness?: RolloutWitness | undefined;
+  readonly observer?: RolloutObserver | undefined;
 }
 
-/** How the calls of one tool went that it could take. */
+/** Counts the valid calls of one tool. */
 export interface ToolUse {
   readonly name: string;
   readonly calls: number;
   readonly failed: number;
-  /** What the last one that failed said; empty = none did. */
+  /** Message of the last failure; empty = none failed. */
   readonly error: string;
 }
 
@@ -56,7 +56,7 @@ export interface ToolUse {
 const MIN_BACKOFF_MS = 100;
 const MAX_BACKOFF_MS = 2_000;
 const CLOSE_DEADLINE_MS = 5_000;
-/** Of an error that is kept for people. */
+/** Longest part of an error message that is kept in {@link ToolUse}. */
 const MAX_ERROR_CHARACTERS = 500;
 
 const retries = counterOf(Instrument.retries).of({ part: "tool" });
@@ -70,7 +70,7 @@ export class RolloutTools {
   readonly #options: RolloutToolsOptions;
   readonly #entries: ReadonlyMap<string, ToolboxEntry>;
   readonly #states = new Map<string, Promise<unknown>>();
-  /** Calls of one turn that came one by one. */
+  /** Number of calls of the latest turn that were answered one by one. */
   #oneByOne: { readonly turn: RecordedTurn | undefined; count: number } = { turn: undefined, count: 0 };
   readonly #uses = new Map<string, ToolUse>();
   readonly #metrics: Record<string, number> = {
@@ -91,7 +91,7 @@ export class RolloutTools {
     );
   }
 
-  /** The tools that this rollout may use, as the model is shown them. */
+  /** The tools that this rollout may use and that the model is shown. */
   get entries(): readonly ToolboxEntry[] {
     return [...this.#entries.values()];
   }
@@ -100,14 +100,15 @@ export class RolloutTools {
     return this.#metrics;
   }
 
-  /** In order of their names. */
+  /** The uses of all tools, ordered by name. */
   uses(): readonly ToolUse[] {
     return [...this.#uses.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   /**
-   * Answers the calls of one answer of the model, in their order; they run side by side.
-   * @throws {RetryableError} when one fails for a reason outside the agent (U2), and the signal's reason when it aborts.
+   * Runs the calls of one answer of the model in parallel. @returns the replies in the order of the calls.
+   * @throws {RetryableError} when one fails for a reason outside the agent (U2).
+   * @throws the signal's reason when it aborts.
    */
   async answerAll(calls: readonly ChatToolCall[]): Promise<ToolReply[]> {
     const replies = await Promise.all(calls.map((call, index) => this.#answerWithinCap(call, index)));
@@ -118,7 +119,7 @@ export class RolloutTools {
     return replies;
   }
 
-  /** Answers one of an answer's calls, for graphs that run each by itself. @throws as {@link answerAll}. */
+  /** Answers one of several calls of an answer, for graphs that run each call separately. @throws as {@link answerAll}. */
   async answerOneByOne(call: ChatToolCall): Promise<ToolReply> {
     const turn = this.#options.lastTurn();
     if (turn !== this.#oneByOne.turn) this.#oneByOne = { turn, count: 0 };
@@ -138,14 +139,14 @@ export class RolloutTools {
     return this.#run(call, entry.tool);
   }
 
-  /** Counts what began as a call and could not be read; the model is told by whoever asks. */
+  /** Counts calls that could not be read. The caller shows the error to the model. */
   countUnreadable(count: number): void {
     this.#add({ tool_calls: count, tool_calls_invalid: count });
     const turn = this.#options.lastTurn();
     if (turn !== undefined && count > 0) turn.info = { ...turn.info, isValid: false };
   }
 
-  /** Gives back what tools keep for this rollout. What fails is left behind, and told. @returns the errors. */
+  /** Closes the state that tools keep for this rollout, even if some fail to close. @returns the errors. */
   async close(): Promise<unknown[]> {
     const results = await Promise.allSettled(
       [...this.#states].map(async ([name, opening]) => {
@@ -159,7 +160,7 @@ export class RolloutTools {
     return results.flatMap((result) => (result.status === "rejected" ? [result.reason as unknown] : []));
   }
 
-  /** @param index of the call in its answer. */
+  /** @param index position of the call in its answer. */
   async #answerWithinCap(call: ChatToolCall, index: number): Promise<ToolReply> {
     const { maxParallelCalls } = this.#toolbox.limits;
     if (index < maxParallelCalls) return this.answer(call);
@@ -248,7 +249,7 @@ export class RolloutTools {
     const { toolsKwargs, seed } = this.#options;
     const opening = Promise.resolve(tool.open({ kwargs: kwargsOf(toolsKwargs[tool.name]), seed }));
     this.#states.set(tool.name, opening);
-    // A failure is not kept: the next call tries again.
+    // A failure is not cached: the next call tries again.
     opening.catch(() => this.#states.delete(tool.name));
     return opening;
   }
@@ -264,7 +265,7 @@ export class RolloutTools {
     return this.#reply(call, "failed", `Error: ${error}`);
   }
 
-  /** @param error of a call that failed. */
+  /** @param error message of the failure; undefined = the call succeeded. */
   #count({ name }: Tool, error?: string): void {
     const known = this.#uses.get(name) ?? { name, calls: 0, failed: 0, error: "" };
     const use = { ...known, calls: known.calls + 1 };
@@ -282,7 +283,7 @@ export class RolloutTools {
     const cut = cutAnswer(text, { tokenizer: this.#options.tokenizer, maxTokens, side });
     if (cut.isCut) this.#add({ tool_answers_cut: 1 });
     const reply = { id: call.id, name: call.function.name, text: cut.text, kind };
-    this.#options.witness?.onToolReply(call, reply, this.#options.lastTurn());
+    this.#options.observer?.onToolReply(call, reply, this.#options.lastTurn());
     return reply;
   }
 
@@ -299,7 +300,7 @@ export class RolloutTools {
   }
 }
 
-/** verl's rows say `{ <tool>: { create_kwargs: {…} } }`. */
+/** Rows in verl's format hold `{ <tool>: { create_kwargs: {…} } }`. */
 function kwargsOf(value: unknown): Readonly<Record<string, unknown>> {
   if (typeof value !== "object" || value === null) return {};
   if ("create_kwargs" in value && typeof value.create_kwargs === "object" && value.create_kwargs !== null) {

@@ -1,7 +1,7 @@
 /**
- * The tool `search`: passages of a local corpus by BM25 (Robertson and Zaragoza 2009), as MiniSearch computes it.
+ * The tool `search`: finds passages of a local corpus by BM25 (Robertson and Zaragoza 2009), as MiniSearch computes it.
  *
- * The corpus is a JSON Lines file below HONE_FILES, each line with the text of a passage; it is read once, at the first
+ * The corpus is a JSON Lines file below HONE_FILES; each line has the text of a passage. It is read once, at the first
  * search, and stays in memory.
  */
 
@@ -17,22 +17,22 @@ import { defineTool, type Tool } from "./tool.ts";
 export const searchConfigSchema = z.strictObject({
   /** JSON Lines file, below HONE_FILES. */
   corpus: z.string().min(1),
-  /** Columns of a line that hold the passage and what it is called. */
+  /** Columns of a line that hold the text and the title of the passage. */
   textColumn: z.string().min(1).default("text"),
   titleColumn: z.string().min(1).default("title"),
-  /** Passages of one answer. */
+  /** Most passages in one answer. */
   maxResults: z.number().int().min(1).max(100).default(3),
 });
 export type SearchConfig = z.output<typeof searchConfigSchema>;
 
 /**
- * BM25's usual constants: how fast repeated words saturate (k), and how much long passages pay for their length (b). d would add
- * something for every word that is there at all (BM25+).
+ * The usual constants of BM25: k says how fast repeated words saturate, b how strongly long passages are penalised. A positive
+ * d would add a bonus for every word that occurs (BM25+).
  */
 const BM25 = { k: 1.2, b: 0.75, d: 0 };
-/** More than this does not belong into the memory of every process: an index of a million takes some 3 GB. */
+/** Every process holds the index in memory, and an index of a million passages takes about 3 GB. */
 const MAX_PASSAGES = 1_000_000;
-/** It is in memory, with its words. */
+/** The corpus is held in memory together with its index. */
 const MAX_CORPUS_BYTES = 2 * 1024 * 1024 * 1024;
 
 export function makeSearch(config: SearchConfig, filesFolder: string): Tool {
@@ -68,7 +68,7 @@ interface Passage {
   readonly text: string;
 }
 
-/** Passages that are found by their words. */
+/** An index that finds passages by their words. */
 export class SearchIndex {
   readonly #passages: readonly Passage[];
   /** The index of titles and texts; a passage is identified by its position in the corpus. */
@@ -85,7 +85,7 @@ export class SearchIndex {
     for (const [id, passage] of passages.entries()) this.#index.add({ ...passage, id });
   }
 
-  /** The passages that fit best, best first; equals in the order of the corpus. */
+  /** The passages that fit best, best first; passages with equal scores are in the order of the corpus. */
   search(query: string, maxResults: number): Passage[] {
     const words = [...new Set(wordsOf(query))].join(" ");
     return this.#index
@@ -123,7 +123,7 @@ function passageOf(json: string, config: SearchConfig, line: number): Passage {
   try {
     row = parseJson(json);
   } catch {
-    // Said below.
+    // The error is thrown below, where the text is missing.
   }
   const column = (name: string): unknown =>
     typeof row === "object" && row !== null && Object.hasOwn(row, name) ? Reflect.get(row, name) : undefined;

@@ -1,4 +1,4 @@
-/** What an agent's YAML file says of tools, and the toolbox that it describes. */
+/** The keys for tools in an agent's YAML file, and the toolbox that is built from them. */
 
 import { type BoundKeys, ConfigError, readObjectBelow } from "@hone/config";
 import { InvalidInputError } from "@hone/core";
@@ -11,15 +11,15 @@ import { type Tool, type ToolBuildContext, toolNames, toolOf } from "./tool.ts";
 import { readToolFile } from "./tool-file.ts";
 import { Toolbox } from "./toolbox.ts";
 
-/** Where an agent is built. */
+/** What the process that builds an agent provides. */
 export interface BuildContext extends ToolBuildContext {
-  /** Tools of the run's own modules, before those that come with Hone. */
+  /** Tools of the run's own modules; they take precedence over those that come with Hone. */
   readonly tools?: Readonly<Record<string, Tool>>;
-  /** What agents outside are given. @default nothing */
+  /** What agents outside this process are given. @default nothing */
   readonly outside?: OutsideAccess | undefined;
 }
 
-/** What agents outside are given of the service that runs them. */
+/** What the service gives to agents that run outside it. */
 export interface OutsideAccess {
   /** Keys of endpoints. */
   readonly keys: BoundKeys;
@@ -27,9 +27,9 @@ export interface OutsideAccess {
 
 const wholeNumber = z.number().int();
 
-/** Keys that agents with tools have in common. */
+/** Keys that all agents with tools share. */
 export const toolConfigShape = {
-  /** Registered tools, by name or with a configuration. */
+  /** Registered tools, each by its name alone or with a configuration. */
   tools: z
     .array(
       z.union([
@@ -38,22 +38,22 @@ export const toolConfigShape = {
       ]),
     )
     .default([]),
-  /** A file of verl's form, below HONE_FILES: `tools: [{ class_name, config, tool_schema }]`. */
+  /** A file in verl's format, below HONE_FILES: `tools: [{ class_name, config, tool_schema }]`. */
   toolFile: z.string().min(1).optional(),
-  /** Servers that speak the Model Context Protocol, by a name that stands before their tools' in errors. */
+  /** Servers that speak the Model Context Protocol, by a name that errors mention. */
   mcpServers: z.record(z.string().min(1), mcpServerSchema).default({}),
   toolCallFormat: z.enum(["auto", ...TOOL_CALL_FORMAT_NAMES] as const).default("auto"),
-  /** Calls of one answer that are run. */
+  /** Most calls of one answer that are run. */
   maxParallelCalls: wholeNumber.min(1).max(64).default(8),
-  /** Answers in a row with nothing but invalid calls, after which the rollout ends. */
+  /** Number of consecutive answers with only invalid calls after which the rollout ends. */
   maxInvalidAnswers: wholeNumber.min(1).max(1_000).default(3),
-  /** Tokens of one tool's answer. */
+  /** Most tokens of one tool's answer. */
   maxToolAnswerTokens: wholeNumber.min(8).max(1_048_576).default(512),
-  /** What of a longer one goes. */
+  /** Which part of a longer answer is removed. */
   toolAnswerCut: z.enum([CutSide.left, CutSide.middle, CutSide.right]).default(CutSide.middle),
-  /** Of one call. */
+  /** Deadline of one call. */
   toolDeadlineMs: wholeNumber.min(1).max(86_400_000).default(30_000),
-  /** Tries of a call that fails for a reason outside the agent. */
+  /** Most tries of a call that fails for a reason outside the agent. */
   toolAttempts: wholeNumber.min(1).max(100).default(3),
 };
 
@@ -61,8 +61,8 @@ const toolConfigSchema = z.object(toolConfigShape);
 export type ToolConfig = z.output<typeof toolConfigSchema>;
 
 /**
- * Makes the tools.
- * @throws {InvalidInputError} when one is unknown, or its configuration, its file or its schema is wrong.
+ * Creates the tools that a configuration names.
+ * @throws {InvalidInputError} when a tool is unknown, or its configuration, its file or its schema is wrong.
  * @throws {InfrastructureError} when a server of tools cannot be reached.
  */
 export async function buildToolbox(config: ToolConfig, context: BuildContext): Promise<Toolbox> {
@@ -86,7 +86,7 @@ export async function buildToolbox(config: ToolConfig, context: BuildContext): P
   );
 }
 
-/** @param path of the tool in the agent's file, for errors. */
+/** @param path where the agent's file names the tool, for errors. */
 function makeTool(
   name: string,
   config: Readonly<Record<string, unknown>>,

@@ -1,8 +1,8 @@
 /**
- * Files of tools as verl's users have them:
+ * Reads files of tools in verl's format:
  *
  *     tools:
- *       - class_name: calculator        # a registered tool; of a Python path the last part, in snake case, without "_tool"
+ *       - class_name: calculator        # a registered tool, or a Python path: its last part in snake case, without "_tool"
  *         config: { type: native }
  *         tool_schema: { type: function, function: { name, description, parameters } }
  */
@@ -15,9 +15,9 @@ const toolFileSchema = z.object({
   tools: z.array(
     z.object({
       class_name: z.string().min(1),
-      /** `type` is verl's own, and says nothing here. */
+      /** Its key `type` belongs to verl and is ignored. */
       config: z.record(z.string(), z.unknown()).nullish(),
-      /** What the model is shown; absent = as the tool says itself. */
+      /** The schema that the model is shown; absent = the tool's own. */
       tool_schema: z
         .object({
           type: z.literal("function").default("function"),
@@ -32,7 +32,7 @@ const toolFileSchema = z.object({
   ),
 });
 
-/** @param make makes a registered tool. @throws {InvalidInputError} when the content is no such file. */
+/** @param make creates a registered tool. @throws {InvalidInputError} when the content does not fit the format. */
 export function readToolFile(
   content: Readonly<Record<string, unknown>>,
   make: (name: string, config: Readonly<Record<string, unknown>>, path: string) => Tool,
@@ -43,7 +43,7 @@ export function readToolFile(
     const path = `toolFile: ${issue?.path.join(".")}`;
     const allowed = issue?.message ?? "as in verl's files";
     throw new InvalidInputError(
-      `Cannot read the file of tools : \`${path}\` breaks its schema (${allowed}) in ${JSON.stringify(content).slice(0, 200)}`,
+      `Cannot read the file of tools: \`${path}\` breaks its schema (${allowed}) in ${JSON.stringify(content).slice(0, 200)}`,
       { path, allowed },
     );
   }
@@ -54,7 +54,7 @@ export function readToolFile(
   });
 }
 
-/** `verl.tools.search_tool.SearchTool` is `search`. */
+/** The name of the registered tool: `verl.tools.search_tool.SearchTool` is `search`. */
 export function registeredName(className: string): string {
   if (!className.includes(".") && !/^[A-Z]/.test(className)) return className;
   const last = className.slice(className.lastIndexOf(".") + 1);

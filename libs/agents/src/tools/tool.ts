@@ -1,9 +1,9 @@
 /**
  * Tools: functions that a model may call, found by name.
  *
- * A tool is made once for each configuration of an agent; what it keeps for one rollout is its state, made by `open` with
- * what the row's `tools_kwargs` say and given back by `close`. What it throws is told to the model as text; a
- * RetryableError says that something outside of the agent failed: it is tried again and never scored.
+ * A tool is created once for each configuration of an agent. Its state for one rollout is created by `open`, from the row's
+ * `tools_kwargs`, and released by `close`. The model is shown the message of an error that a tool throws. A RetryableError
+ * means that something outside the agent failed: the call is tried again, and the failure is never scored.
  */
 
 import type { BoundKeys, CodeGate } from "@hone/config";
@@ -11,31 +11,31 @@ import type { PythonSandbox } from "@hone/sandbox";
 import type { z } from "zod";
 import { Registry } from "../definitions/registry.ts";
 
-/** What a call comes with. */
+/** What a call gets beside its arguments. */
 export interface ToolContext<State> {
-  /** What `open` made for this rollout. */
+  /** What `open` created for this rollout. */
   readonly state: State;
-  /** Aborts at the deadline of the call, and when nobody wants the answer any more. */
+  /** Aborts at the deadline of the call, and when the answer is no longer needed. */
   readonly signal: AbortSignal;
   /**
-   * Waits for something of Hone's own, such as a place in the sandbox: the attempt's clock stands meanwhile. The deadline of
-   * the call does not, and is to be as long as the wait may be.
+   * Waits for a resource of Hone itself, such as a place in the sandbox; the attempt's clock is stopped meanwhile. The deadline
+   * of the call goes on, so it must be at least as long as the wait may be.
    */
   wait<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** What `open` is told of its rollout. */
+/** What `open` gets to know about its rollout. */
 export interface ToolRollout {
-  /** What the row's `tools_kwargs` hold under the tool's name; verl's `create_kwargs` are taken out of their object. */
+  /** The entry under the tool's name in the row's `tools_kwargs`; if it has verl's `create_kwargs`, the value of that key. */
   readonly kwargs: Readonly<Record<string, unknown>>;
-  /** For whatever is random; the same at every attempt of a rollout. */
+  /** Seed for anything random; the same at every attempt of a rollout. */
   readonly seed: number;
 }
 
-/** What a tool answers. */
+/** The answer of a tool. */
 export interface ToolAnswer {
   readonly text: string;
-  /** Goes to the turn that called. */
+  /** Added to the turn that called the tool. */
   readonly reward?: number;
   /** Summed over the rollout's calls, for the run's metrics. */
   readonly metrics?: Readonly<Record<string, number>>;
@@ -47,37 +47,37 @@ export interface Tool<State = unknown> {
   readonly description: string;
   /** JSON schema of the arguments, an object. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** Longest time of a call. @default that of the agent */
+  /** Deadline of a call. @default that of the agent */
   readonly deadlineMs?: number;
   open?(rollout: ToolRollout): Promise<State> | State;
   call(
     args: Readonly<Record<string, unknown>>,
     context: ToolContext<State>,
   ): Promise<ToolAnswer | string> | ToolAnswer | string;
-  /** Gives back the state of a rollout. */
+  /** Releases the state of a rollout. */
   close?(state: State): Promise<void> | void;
 }
 
-/** Where a tool is made. */
+/** What the process that creates a tool provides. */
 export interface ToolBuildContext {
-  /** HONE_FILES: paths of an agent's file resolve below it. */
+  /** HONE_FILES: paths in an agent's file are relative to it. */
   readonly filesFolder: string;
-  /** By which programs and modules are found that an agent's file names. */
+  /** Finds the programs and modules that an agent's file names. */
   readonly gate: CodeGate;
   /**
-   * Whether this is only to find out if it can be made: then nothing outside is started or asked, and what is made is not used.
+   * Whether this only checks that the tool can be created: nothing outside is started or asked, and the tool is not used.
    * @default false
    */
   readonly isCheck?: boolean;
   /** Secrets that tools may send to their servers; the names of their variables begin with HONE_TOOL_. */
   readonly secrets: BoundKeys;
-  /** Runs a model's code, for all agents of this process. @default one of the tool's own */
+  /** Runs code that models write, for all agents of this process. @default the tool creates its own */
   readonly sandbox?: PythonSandbox;
-  /** Told how to give back what was opened, once nobody uses the agent any more. */
+  /** Registers a function that is called when the agent is no longer used, to release what was opened. */
   readonly onClose: (close: () => Promise<void>) => void;
 }
 
-/** How a tool that has a configuration is made. */
+/** How a tool is created from its configuration. */
 export interface ToolDefinition<Config> {
   readonly configSchema: z.ZodType<Config>;
   create(config: Config, context: ToolBuildContext): Tool;
@@ -85,7 +85,7 @@ export interface ToolDefinition<Config> {
 
 const tools = new Registry<ToolDefinition<unknown>>("a tool");
 
-/** Infers the type of a tool's state. */
+/** Defines a tool; the type of its state is inferred. */
 export function defineTool<State>(tool: Tool<State>): Tool {
   return {
     ...tool,
@@ -95,7 +95,7 @@ export function defineTool<State>(tool: Tool<State>): Tool {
 }
 
 /**
- * Makes a tool known by name: to agents' `tools`, and as `class_name` to tool files.
+ * Registers a tool by name, for `tools` in agents' files and `class_name` in tool files.
  * @throws {DuplicateNameError} when the name is taken.
  */
 export function registerTool<Config>(name: string, definition: ToolDefinition<Config>): void {
@@ -113,7 +113,7 @@ export function toolNames(): string[] {
   return tools.names();
 }
 
-/** What the model reads of one call of a tool. */
+/** What the model is shown as the answer to one call of a tool. */
 export interface ToolReply {
   readonly id: string;
   readonly name: string;

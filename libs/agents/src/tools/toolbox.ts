@@ -1,4 +1,4 @@
-/** The tools of one agent in one configuration: made once, used by all its rollouts. */
+/** The tools of one agent in one configuration: created once and used by all its rollouts. */
 
 import { InvalidInputError } from "@hone/core";
 import type { ChatTool } from "@hone/tokenizer";
@@ -7,22 +7,22 @@ import { ArgumentChecker } from "./check-arguments.ts";
 import type { CutSide } from "./cut-answer.ts";
 import type { Tool } from "./tool.ts";
 
-/** How calls are bounded. */
+/** Limits of tool calls. */
 export interface ToolLimits {
-  /** Calls of one answer that are run; the model is told of the others that they were not. */
+  /** Most calls of one answer that are run; for the others, the answer says that they were not run. */
   readonly maxParallelCalls: number;
-  /** Answers in a row whose calls are all invalid, after which the rollout ends. */
+  /** Number of consecutive answers with only invalid calls after which the rollout ends. */
   readonly maxInvalidAnswers: number;
   /** Budget of one tool's answer. */
   readonly maxAnswerTokens: number;
   readonly cut: CutSide;
-  /** Of one call. */
+  /** Deadline of one call. */
   readonly deadlineMs: number;
-  /** Tries of a call that fails for a reason outside the agent. */
+  /** Most tries of a call that fails for a reason outside the agent. */
   readonly maxAttempts: number;
 }
 
-/** A tool with what calls of it need. */
+/** A tool with its chat description and the checker of its arguments. */
 export interface ToolboxEntry {
   readonly tool: Tool;
   readonly chatTool: ChatTool;
@@ -31,11 +31,11 @@ export interface ToolboxEntry {
 
 export class Toolbox {
   readonly limits: ToolLimits;
-  /** Undefined = that of the chat template. */
+  /** Undefined = the format of the chat template. */
   readonly toolCallFormat: ToolCallFormatName | undefined;
   readonly #entries = new Map<string, ToolboxEntry>();
 
-  /** @throws {InvalidInputError} when two tools have one name, or one has no JSON schema. */
+  /** @throws {InvalidInputError} when two tools have the same name, or a tool has no valid JSON schema. */
   constructor(tools: readonly Tool[], limits: ToolLimits, toolCallFormat?: ToolCallFormatName) {
     this.limits = limits;
     this.toolCallFormat = toolCallFormat;

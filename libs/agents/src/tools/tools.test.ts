@@ -101,12 +101,12 @@ describe("calculator", () => {
       assert.throws(() => evaluateExpression(text), ExpressionError));
   }
 
-  test("takes a sum as long as an expression may be", () => {
+  test("evaluates a sum of the greatest length that an expression may have", () => {
     assert.equal(evaluateExpression(`${"1+".repeat(999)}1`), 1_000);
     assert.equal(evaluateExpression(`max(${"1,".repeat(900)}2)`), 2);
   });
 
-  test("gives a finite number or an ExpressionError for any text, whatever went wrong before", () => {
+  test("gives a finite number or an ExpressionError for any text, and works again after an error", () => {
     const part = fc.constantFrom(
       ..."0123456789.,+-*/%^()[]{}'\"`?:;= $eipE×÷−",
       "sqrt(",
@@ -153,12 +153,12 @@ describe("calculator", () => {
 describe("cutAnswer()", () => {
   const tokenizer = chatmlTokenizer();
 
-  test("leaves what fits", () => {
+  test("leaves an answer that fits unchanged", () => {
     const cut = cutAnswer("short", { tokenizer, maxTokens: 5, side: CutSide.middle });
     assert.deepEqual(cut, { text: "short", isCut: false });
   });
 
-  test("never goes beyond its budget, and keeps the sides that it says", () => {
+  test("never exceeds its budget, and keeps the sides that were asked for", () => {
     const budget = fc.integer({ min: 1, max: 120 });
     const side = fc.constantFrom(CutSide.left, CutSide.middle, CutSide.right);
     fc.assert(
@@ -183,7 +183,7 @@ describe("cutAnswer()", () => {
 });
 
 describe("ArgumentChecker", () => {
-  test("a schema whose pattern takes for ever is the model's fault a few times, and then nobody's", () => {
+  test("when a schema's pattern never ends, the first errors go to the model and later ones fail the attempt", () => {
     const slow = new ArgumentChecker(
       { type: "object", properties: { a: { type: "string", pattern: "^(a+)+$" } } },
       "weather",
@@ -207,7 +207,8 @@ describe("ArgumentChecker", () => {
     "weather",
   );
 
-  test("takes what fits", () => assert.equal(checker.problemOf({ city: "Paris", days: 2 }), undefined));
+  test("accepts arguments that fit", () =>
+    assert.equal(checker.problemOf({ city: "Paris", days: 2 }), undefined));
 
   for (const [args, problem] of [
     [{}, /city/],
@@ -238,7 +239,7 @@ describe("search", () => {
     assert.deepEqual(index.search("quantum", 3), []);
   });
 
-  test("orders equals as the corpus does, whatever the order of the words", () => {
+  test("orders passages with equal scores as the corpus does, whatever the order of the words", () => {
     const equals = Array.from({ length: 30 }, (_, i) => ({ title: `${i}`, text: "ice and snow" }));
     const index = new SearchIndex(equals);
     for (const query of ["ice snow", "snow ICE ice", "and"])
@@ -271,14 +272,14 @@ describe("search", () => {
     }
   });
 
-  test("takes words as words: nothing in a query is a command, and names of objects' members are words", () => {
+  test("a query has no operators, and names such as constructor are ordinary words", () => {
     const index = new SearchIndex([{ title: "", text: "the constructor of __proto__" }, ...passages]);
     for (const query of ["*", '"', "AND OR NOT", "cat* -dog", "~", ""]) index.search(query, 3);
     assert.equal(index.search("constructor", 3).length, 1);
     assert.deepEqual(index.search("toString hasOwnProperty", 3), []);
   });
 
-  test("reads a corpus below its folder, and says which line is wrong", async () => {
+  test("reads a corpus below its folder, and names the line that is wrong", async () => {
     await using folder = await temporaryFolder("corpus");
     await writeFile(
       path.join(folder.path, "a.jsonl"),
@@ -297,7 +298,7 @@ describe("search", () => {
 });
 
 describe("readToolFile()", () => {
-  test("reads verl's files: the schema is what the model sees, the class a registered tool", () => {
+  test("reads verl's files: the model sees the schema, and the class names a registered tool", () => {
     const made: unknown[] = [];
     const tools = readToolFile(
       {
@@ -335,13 +336,13 @@ describe("readToolFile()", () => {
     );
   });
 
-  test("turns the paths of Python's classes into names", () => {
+  test("turns paths of Python classes into names of tools", () => {
     assert.equal(registeredName("verl.tools.search_tool.SearchTool"), "search");
     assert.equal(registeredName("MyOwnTool"), "my_own");
     assert.equal(registeredName("python"), "python");
   });
 
-  test("refuses a file that is none", () => {
+  test("refuses content that does not fit the format", () => {
     assert.throws(() => readToolFile({ tool: [] }, makeCalculator), /toolFile: tools/);
   });
 });

@@ -23,8 +23,8 @@ import {
   PolicyUnavailableError,
   type PreparedAgent,
   RolloutEnvironment,
+  type RolloutObserver,
   RolloutTools,
-  type RolloutWitness,
   type Script,
   ScriptedPolicy,
   toolsOfRow,
@@ -79,7 +79,7 @@ export interface AttemptOptions {
   readonly signal: AbortSignal;
   readonly trace: Context;
   /** Observes the attempt. @default none */
-  readonly witness?: RolloutWitness | undefined;
+  readonly observer?: RolloutObserver | undefined;
 }
 
 /** The record of one attempt; the rollout adds the earlier attempts. */
@@ -131,8 +131,8 @@ async function runTraced(
   span: Span,
 ): Promise<AttemptEnd> {
   const { deadlineMs } = job.limits;
-  const { trace, witness } = options;
-  witness?.onAttempt(options.attempt);
+  const { trace, observer } = options;
+  observer?.onAttempt(options.attempt);
   // Aborts when the attempt is over, for whatever reason, and stops everything that still works for it.
   const over = new AbortController();
   const { promise: interrupted, reject: interrupt } = Promise.withResolvers<never>();
@@ -156,7 +156,7 @@ async function runTraced(
     over.signal.throwIfAborted();
     const inner = parts.makeEnvironment?.();
     if (inner !== undefined && job.task.environment !== undefined) {
-      environment = new RolloutEnvironment({ ...job.task.environment, inner, trace, witness });
+      environment = new RolloutEnvironment({ ...job.task.environment, inner, trace, observer });
     }
     session = openSession(job, parts, options, { conversation, clock, signal: over.signal, inner });
     environment?.attach(session);
@@ -167,14 +167,14 @@ async function runTraced(
       endpoints: parts.endpoints,
       renderer: parts.renderer,
     });
-    const own = { session, sessions, environment, tools, clock, signal: over.signal, trace, witness };
+    const own = { session, sessions, environment, tools, clock, signal: over.signal, trace, observer };
     result = await Promise.race([runAgent(job, parts, own), interrupted]);
     verdict = returnedVerdict(result, session.failure ?? failureOf(environment, tools), job);
   } catch (error) {
     const cause = over.signal.aborted
       ? over.signal.reason
       : (session?.failure ?? failureOf(environment, tools) ?? error);
-    witness?.onFailure(cause);
+    observer?.onFailure(cause);
     verdict = verdictOf(cause, job);
   } finally {
     clock.end();
@@ -225,7 +225,7 @@ async function runTraced(
 function openSession(
   job: RolloutJob,
   { renderer, policy, script }: AttemptParts,
-  { attempt, trace, witness }: AttemptOptions,
+  { attempt, trace, observer }: AttemptOptions,
   own: {
     conversation: Conversation;
     clock: AttemptClock;
@@ -251,7 +251,7 @@ function openSession(
     lowestVersion: job.lowestVersion,
     highestVersion: job.highestVersion,
     seedOfTurn: (turn) => turnSeed(job.runSeed, job.slot, turn),
-    witness,
+    observer,
   });
 }
 
@@ -267,10 +267,10 @@ function runAgent(
     clock: AttemptClock;
     signal: AbortSignal;
     trace: Context;
-    witness: RolloutWitness | undefined;
+    observer: RolloutObserver | undefined;
   },
 ): Promise<AgentResult> {
-  const { session, sessions, environment, tools, clock, signal, trace, witness } = own;
+  const { session, sessions, environment, tools, clock, signal, trace, observer } = own;
   return agent.definition.run(agent.graph, {
     config: agent.config,
     task: { id: job.task.id, row: job.task.row },
@@ -288,7 +288,7 @@ function runAgent(
         clock,
         seed: turnSeed(job.runSeed, job.slot, TOOL_SEED_TURN),
         lastTurn: () => session.lastTurn,
-        witness,
+        observer,
       });
       tools.push(opened);
       return opened;

@@ -14,7 +14,7 @@ import {
   environmentOf,
   type ModuleExports,
   type Policy,
-  type RolloutWitness,
+  type RolloutObserver,
   scriptOf,
 } from "@hone/agents";
 import { describeError, Outcome, parseJson, pause, TerminalError } from "@hone/core";
@@ -45,7 +45,7 @@ export interface RolloutOptions {
   readonly signal: AbortSignal;
   readonly trace: Context;
   /** Observes every attempt. @default none */
-  readonly witness?: RolloutWitness | undefined;
+  readonly observer?: RolloutObserver | undefined;
 }
 
 /** First pause between two attempts; doubles each time. */

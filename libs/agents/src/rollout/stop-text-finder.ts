@@ -1,10 +1,10 @@
-/** Finds the token with which a stop text is complete. */
+/** Finds the token that completes a stop text. */
 
 import { FinishReason, type VersionSpan } from "@hone/rl";
 import { StopScanner, StreamingDecoder, type Tokenizer } from "@hone/tokenizer";
 import type { PolicyGeneration } from "../policies/policy.ts";
 
-export class StopWatch {
+export class StopTextFinder {
   readonly #tokenizer: Tokenizer;
   readonly #decoder: StreamingDecoder;
   readonly #scanner: StopScanner;
@@ -24,12 +24,12 @@ export class StopWatch {
     this.#readsSpecialTokens = options.readsSpecialTokens;
   }
 
-  /** Whether a stop text stands in the tokens. */
+  /** Whether a stop text is complete. */
   get isOver(): boolean {
     return this.#isOver;
   }
 
-  /** Tokens up to and with the one that completed it. */
+  /** Number of tokens up to and including the one that completed it. */
   get tokenCount(): number {
     return this.#tokenCount;
   }
@@ -45,7 +45,7 @@ export class StopWatch {
   }
 }
 
-/** The first tokens of a generation, as if the policy had stopped there: each is sampled from those before it alone. */
+/** Cuts a generation to its first tokens. They are what the policy had generated if it had stopped there. */
 export function cutAt(made: PolicyGeneration, tokenCount: number): PolicyGeneration {
   const versions: VersionSpan[] = [];
   let left = tokenCount;

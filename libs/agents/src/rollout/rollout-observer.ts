@@ -1,4 +1,4 @@
-/** Looking on at an attempt, as a debugger does. */
+/** The port through which a debugger observes an attempt. */
 
 import type { ChatMessage, ChatTool, ChatToolCall } from "@hone/tokenizer";
 import type { EnvironmentReset, EnvironmentStep } from "../definitions/environment.ts";
@@ -7,27 +7,27 @@ import type { ToolReply } from "../tools/tool.ts";
 import type { RecordedTurn } from "./conversation.ts";
 
 /** One model call with its answer. */
-export interface WitnessedCall {
+export interface ObservedCall {
   readonly turn: RecordedTurn;
-  /** All that the model was shown, as messages and as tokens. */
+  /** Everything that the model was shown, as messages and as tokens. */
   readonly messages: readonly ChatMessage[];
   readonly tools: readonly ChatTool[];
   readonly promptIds: readonly number[];
   readonly generation: PolicyGeneration;
-  /** Whether the answer is trained: not that of a role that does not learn. */
+  /** Whether the answer is trained; false for a role that does not learn. */
   readonly isTrained: boolean;
 }
 
-/** Told of what happens in an attempt, as it happens and in its order; what it does changes nothing. */
-export interface RolloutWitness {
-  /** An attempt begins, from 1. */
+/** Its methods are called in the order of events of an attempt, and cannot influence it. */
+export interface RolloutObserver {
+  /** An attempt begins. @param attempt its number, from 1. */
   onAttempt(attempt: number): void;
-  onAnswer(call: WitnessedCall): void;
-  /** @param turn whose answer held the call; undefined before the first. */
+  onAnswer(call: ObservedCall): void;
+  /** @param turn the turn whose answer contains the call; undefined before the first turn. */
   onToolReply(call: ChatToolCall, reply: ToolReply, turn: RecordedTurn | undefined): void;
-  /** What ended the attempt, other than its agent's return. */
+  /** An error ended the attempt. */
   onFailure(error: unknown): void;
   onReset(reset: EnvironmentReset): void;
-  /** @param turn that acted. */
+  /** @param turn the turn that acted. */
   onStep(answer: string, step: EnvironmentStep, turn: RecordedTurn | undefined): void;
 }
