@@ -1,9 +1,9 @@
 /**
- * A child process of the sandbox and the frames that go to it and come from it.
+ * A child process of the sandbox and the frames that are exchanged with it.
  *
- * C1: what comes is read by one reader (frame-reader.ts) and given on frame by frame; the first thing that may not be
- *     there ends the child.
- * C2: a child that waits for code keeps no process from ending.
+ * C1: one reader (frame-reader.ts) reads what the child sends and passes it on frame by frame; the first violation of the
+ *     protocol ends the child.
+ * C2: a child that waits for code does not keep this process from exiting.
  */
 
 import type { ChildProcess } from "node:child_process";
@@ -12,8 +12,8 @@ import type { Socket } from "node:net";
 import { type Frame, FrameReader, ProtocolError } from "./frame-reader.ts";
 import { NONCE_BYTES } from "./protocol.ts";
 
-const MAX_COMPLAINT = 2_000;
-/** How the kernel and the runtime end a process for what it did itself; every other signal came from somebody else. */
+const MAX_ERROR_CHARACTERS = 2_000;
+/** Signals by which the kernel or the runtime ends a process for its own fault; any other signal was sent by another process. */
 const OWN_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set([
   "SIGABRT",
   "SIGBUS",
@@ -27,10 +27,10 @@ const OWN_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set([
   "SIGXFSZ",
 ]);
 
-/** What happens to a child, told once it happens. */
+/** Is called when something happens to a child. */
 export interface ChildListener {
   onFrame(frame: Frame): void;
-  /** It ended, or was ended as it said what it may not say. */
+  /** The child ended, or was ended because it broke the protocol. */
   onEnd(reason: string, isBySignal: boolean): void;
 }
 
@@ -39,21 +39,21 @@ export class ChildChannel {
   readonly #reader = new FrameReader();
   #listener: ChildListener | undefined;
   #end: { readonly reason: string; readonly isBySignal: boolean } | undefined;
-  #complaint = "";
+  #errorOutput = "";
 
   constructor(child: ChildProcess) {
     this.#child = child;
     child.stdout?.on("data", (chunk: Buffer) => this.#read(chunk));
     child.stderr?.on("data", (chunk: Buffer) => {
-      this.#complaint = (this.#complaint + chunk.toString()).slice(-MAX_COMPLAINT);
+      this.#errorOutput = (this.#errorOutput + chunk.toString()).slice(-MAX_ERROR_CHARACTERS);
     });
     child.once("error", (error) => this.#ended(error.message, false));
     child.once("exit", (code, signal) =>
       this.#ended(signal ?? `exit code ${code}`, signal !== null && !OWN_SIGNALS.has(signal)),
     );
-    // A pipe that breaks is seen by the end of the process.
+    // A broken pipe needs no handling: the process ends as well.
     for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.on("error", () => undefined);
-    this.holdUp(false);
+    this.keepAlive(false);
   }
 
   get pid(): number | undefined {
@@ -64,12 +64,15 @@ export class ChildChannel {
     return this.#end === undefined;
   }
 
-  /** The last that it wrote to its standard error. */
-  get complaint(): string {
-    return this.#complaint;
+  /** The last characters that it wrote to its standard error. */
+  get errorOutput(): string {
+    return this.#errorOutput;
   }
 
-  /** Who is told from now on; undefined = nobody, and the child has nothing to say. */
+  /**
+   * Sets the listener; undefined = none, and any frame that the child then sends breaks the protocol.
+   * @returns the nonce of the frames that the listener gets.
+   */
   listen(listener: ChildListener | undefined, maxPayloadBytes = 0): Buffer {
     const nonce = randomBytes(NONCE_BYTES);
     this.#reader.expect(nonce, maxPayloadBytes);
@@ -78,7 +81,7 @@ export class ChildChannel {
     return nonce;
   }
 
-  /** One frame. */
+  /** Sends one frame: a length and the payload. */
   send(payload: Uint8Array): void {
     const length = Buffer.alloc(4);
     length.writeUInt32LE(payload.length);
@@ -86,21 +89,21 @@ export class ChildChannel {
     this.sendBare(payload);
   }
 
-  /** Bytes without a length. */
+  /** Sends bytes without a length. */
   sendBare(bytes: Uint8Array): void {
     this.#child.stdin?.write(bytes);
   }
 
-  /** Drops what it complains of from now on. The pipe stays open: the runtime aborts where it cannot write to it. */
-  hush(): void {
+  /** Drops its error output from now on. The pipe stays open, because the runtime aborts when it cannot write to it. */
+  dropErrorOutput(): void {
     this.#child.stderr?.removeAllListeners("data").resume();
   }
 
-  /** Whether this process waits for the child (C2). */
-  holdUp(isHolding: boolean): void {
+  /** Sets whether the child keeps this process from exiting (C2). */
+  keepAlive(isKept: boolean): void {
     const child = this.#child;
     const streams = [child.stdin, child.stdout, child.stderr] as (Socket | null)[];
-    if (isHolding) {
+    if (isKept) {
       child.ref();
       for (const stream of streams) stream?.ref();
     } else {
@@ -109,14 +112,14 @@ export class ChildChannel {
     }
   }
 
-  /** Ends the child's whole group, at once. */
+  /** Kills the child's whole process group. */
   kill(): void {
     const { pid } = this.#child;
     if (pid === undefined || this.#child.exitCode !== null || this.#child.signalCode !== null) return;
     try {
       process.kill(-pid, "SIGKILL");
     } catch {
-      // Its group is not there yet, or no more.
+      // The group does not exist yet, or no longer exists.
       this.#child.kill("SIGKILL");
     }
   }

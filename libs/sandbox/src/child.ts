@@ -1,22 +1,23 @@
 /**
- * What runs inside a process of the sandbox: one Python, in WebAssembly, for code that nobody trusts.
+ * The program inside a process of the sandbox: one Python, in WebAssembly, for untrusted code.
  *
  * Deno runs it without any permission, so that not even arbitrary JavaScript in this process reaches a file, the
- * network, another process or the environment: those checks are outside of JavaScript (see deno-process.ts). What this
- * file does itself makes it harder to get as far as that, and keeps what the process says in order:
- * H1: Python sees no JavaScript: the module `js` is empty, and what Pyodide offers of it is taken away before code runs.
- * H2: everything that Pyodide is made of arrives on standard input, so that no file has to be readable.
- * H3: frames carry a secret of their run, held in a closure. The functions that read and write frames are kept before
+ * network, another process or the environment: those checks are outside JavaScript (see deno-process.ts). In addition, this
+ * file makes it harder for code to reach JavaScript at all, and protects the protocol:
+ * H1: Python has no access to JavaScript: the module `js` is empty, and Pyodide's other ways to it are removed before code
+ *     runs.
+ * H2: all parts of Pyodide arrive on standard input, so no file has to be readable.
+ * H3: frames carry a secret nonce of their run, held in a closure. The functions that read and write frames are saved before
  *     code runs and call nothing that code could replace.
- * H4: Python's memory cannot grow beyond a bound.
+ * H4: Python's memory cannot grow beyond a limit.
  *
- * It has no imports but types: it travels to Deno as one text.
+ * It imports only types, because Deno gets it as one text.
  */
 
 import type { PyodideInterface } from "pyodide";
 import type { FinishedRun, RunOrder, StartOrder } from "./protocol.ts";
 
-/** The parts of Pyodide that are used; making and loading snapshots is not in its types. */
+/** The parts of Pyodide that are used; its types lack the functions for snapshots. */
 type Pyodide = Pick<PyodideInterface, "runPython" | "setStdin" | "setStdout" | "setStderr"> & {
   makeMemorySnapshot(): Uint8Array;
 };
@@ -39,9 +40,9 @@ const DONE = 3;
 const CALL = 4;
 
 /**
- * What a snapshot holds beside Python itself, so that no start has to import or compile it: `_hone_harness` makes the
- * function that runs code and returns its value and its error as texts; `_hone_close` takes away the modules through which
- * Python reaches JavaScript, and the functions of theirs that are needed no more (H1).
+ * Python code that a snapshot contains, so that a start need not import or compile it: `_hone_harness` makes the function
+ * that runs code and returns its value and its error as text; `_hone_close` removes the modules through which Python reaches
+ * JavaScript, and those of their functions that are no longer needed (H1).
  */
 const HARNESS = `
 import io, linecache, sys, traceback
@@ -52,7 +53,7 @@ def _hone_harness():
     from pyodide.code import eval_code
     namespace = {"__name__": "__main__", "__builtins__": __builtins__}
     def run(code, ask):
-        # What is left of an earlier run's input is no input of this one.
+        # Unread input of an earlier run must not become input of this run.
         sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, closefd=False)), encoding="utf-8", errors="replace")
         namespace.pop("host_call", None)
         if ask is not None:
@@ -61,7 +62,7 @@ def _hone_harness():
                     raise TypeError("host_call takes one str")
                 return ask(request)
             namespace["host_call"] = host_call
-        # So that tracebacks show the lines.
+        # This makes tracebacks show the lines.
         linecache.cache["<code>"] = (len(code), None, code.splitlines(True), "<code>")
         value, error = "", ""
         try:
@@ -97,7 +98,7 @@ def _hone_close():
 `;
 /** Environment variables of Python. */
 const ENVIRONMENT = { HOME: "/home/pyodide", PYTHONHASHSEED: "0" };
-/** Also what a page of a browser has: Pyodide takes itself to be in a shell, its WebAssembly in a page. */
+/** Globals that are removed, those of a browser's page too: Pyodide assumes a shell, and its WebAssembly part a page. */
 const TAKEN_GLOBALS = [
   "Deno",
   "process",
@@ -137,7 +138,7 @@ function readBytes(length: number): Uint8Array<ArrayBuffer> {
   let at = 0;
   while (at < length) {
     const count = readSync(new Bytes(memory, at));
-    if (count === null) exit(0); // nobody is there any more
+    if (count === null) exit(0); // The parent process has ended.
     at += count;
   }
   return new Bytes(memory);
@@ -180,7 +181,7 @@ const files: Record<string, Uint8Array<ArrayBuffer> | undefined> = {};
 for (const name of order.files) files[name] = readFrame();
 nonce = readBytes(NONCE_BYTES);
 boundMemory(order.maxMemoryBytes);
-// To name the place of an error Deno reads the process's memory map, which the kernel's walls refuse; it aborts then.
+// For a stack trace Deno reads the process's memory map and aborts if it cannot. The kernel's restrictions forbid reading it.
 Error.stackTraceLimit = 0;
 for (const name of TAKEN_GLOBALS) Reflect.deleteProperty(globalThis, name);
 const python = await startPython();
@@ -203,7 +204,7 @@ const harness = python.runPython("_hone_harness()") as Harness;
 python.runPython("_hone_close()\ndel _hone_harness, _hone_close");
 for (const name in files) files[name] = undefined;
 sendFrame(READY, new Bytes(0));
-// Nothing but this loop runs between two runs: no timer, no promise that earlier code has left behind.
+// The loop never returns to the event loop, so timers and promises of earlier code cannot run between two runs.
 while (true) serve();
 
 async function startPython(): Promise<Pyodide> {
@@ -233,7 +234,7 @@ function fileAt(path: string): Uint8Array | undefined {
   return files[path.slice(path.lastIndexOf("/") + 1)];
 }
 
-/** A module of this process's own memory. */
+/** Imports a module from this process's memory. */
 async function load(name: string): Promise<unknown> {
   const url = URL.createObjectURL(new Blob([files[name] ?? ""], { type: "text/javascript" }));
   try {
@@ -243,7 +244,7 @@ async function load(name: string): Promise<unknown> {
   }
 }
 
-/** H4: Python asks for more memory through this function, and gets a MemoryError where it fails. */
+/** H4: Python requests memory through this function and raises MemoryError when it fails. */
 function boundMemory(maxBytes: number): void {
   const { prototype } = (globalThis as unknown as { WebAssembly: { Memory: { prototype: WasmMemory } } })
     .WebAssembly.Memory;
@@ -254,7 +255,7 @@ function boundMemory(maxBytes: number): void {
   };
 }
 
-/** The compiler's own types of it belong to browsers. */
+/** TypeScript declares WebAssembly.Memory only for browsers. */
 interface WasmMemory {
   readonly buffer: ArrayBuffer;
   grow(pages: number): number;
@@ -262,7 +263,7 @@ interface WasmMemory {
 
 // ---- runs --------------------------------------------------------------------------------------------------------
 
-/** One run, from its order to its result. */
+/** Handles one run, from its order to its result. */
 function serve(): void {
   const runOrder = parse(decode(readFrame())) as RunOrder;
   nonce = readBytes(NONCE_BYTES);
@@ -294,7 +295,7 @@ function cut(text: string, length: number): string {
   return text.length > length ? text.slice(0, length) : text;
 }
 
-/** Waits for the answer of who ordered the run. */
+/** Sends a call to the parent process and waits for the answer. */
 function callHost(request: string): string {
   if (!mayCall) throw new Error("this run has no host to call");
   sendFrame(CALL, encode(request));

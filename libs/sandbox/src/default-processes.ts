@@ -1,15 +1,15 @@
-/** How many processes of the sandbox a machine bears. */
+/** The default number of sandbox processes on a machine. */
 
 import { availableParallelism, totalmem } from "node:os";
 
-/** One that runs, and one that is started ahead. */
+/** One that runs code and one that is started ahead. */
 const MIN_PROCESSES = 2;
 const MAX_PROCESSES = 256;
-/** Python's memory and all beside it, where code makes the most of it: half of what there is serves for that. */
+/** Most memory of one process: Python's and everything beside it. Half of the machine's memory may be used by processes. */
 const BYTES_PER_PROCESS = 576 * 1024 * 1024;
 const SHARE_OF_MEMORY = 0.5;
 
-/** As many as cores that this process may use, and no more than memory bears; a container's own bounds count. */
+/** One process per available core, limited by memory; the limits of a container count. */
 export function defaultProcesses(): number {
   const limit = process.constrainedMemory();
   const memory = limit > 0 ? Math.min(limit, totalmem()) : totalmem();

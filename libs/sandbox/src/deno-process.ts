@@ -1,12 +1,13 @@
 /**
- * Starts the runtime of the sandbox: Deno, for code that may do nothing.
+ * Starts the runtime of the sandbox: Deno without any permission.
  *
- * D1: it gets no permission at all and asks nobody for one. Deno checks permissions outside of JavaScript, so that whatever
- *     JavaScript runs there reaches no file, network, process, environment or library of the machine.
- * D2: it gets no environment, no open file but three pipes, a process group of its own, and no folder for caches or what
- *     pages of a browser store, where code could leave something for the next.
- * D3: the kernel bounds its memory, also what WebAssembly and JavaScript's heap do not count; it writes no file and no core.
- * D4: no text becomes JavaScript there once it runs: `Function` and `eval` refuse.
+ * D1: it gets no permission at all and never prompts for one. Deno checks permissions outside JavaScript, so JavaScript code
+ *     cannot reach any file, network, process, environment variable or library of the machine.
+ * D2: it gets no environment, no open files but three pipes, its own process group, and no folder for caches or browser
+ *     storage, where code could leave something for later code.
+ * D3: the kernel limits its memory, including what the limits of WebAssembly and JavaScript's heap do not count. It cannot
+ *     write files or core dumps.
+ * D4: text cannot become JavaScript at run time: `Function` and `eval` refuse.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -19,26 +20,26 @@ const PACKAGES: Readonly<Record<string, string>> = {
   "linux-x64": "@deno/linux-x64-glibc",
   "linux-arm64": "@deno/linux-arm64-glibc",
 };
-/** JavaScript's own memory beside Python's. */
+/** Memory of JavaScript, in addition to Python's. */
 const HEAP_MEGABYTES = 192;
-/** What V8 allows its young generation in addition: its heap limit, which it tells, is as much above the one it is given. */
+/** V8 adds this much for its young generation: the heap limit that it reports is this much above the configured one. */
 const YOUNG_MEGABYTES = 96;
 /**
- * D3: what the kernel counts as data beside Python's memory, in MiB. It counts every private mapping that can be written, used or not.
- * With Python's 256 the bound is 1,456 MiB. A Python that has just started has 730 on two cores; one that uses all of its own memory
- * 950; code that makes empty buffers of JavaScript until there is no room reaches the bound, and its process aborts. What is used, not
- * only reserved, is bounded sooner, by the watch on resident memory (python-process.ts).
+ * D3: what the kernel counts as data beside Python's memory, in MiB. It counts every private writable mapping, used or not. With
+ * 256 for Python the limit is 1,456 MiB. On two cores, a Python that has just started has 730, and one that uses all of its own
+ * memory 950. Code that allocates empty JavaScript buffers until it fails reaches the limit, and its process aborts. Memory that
+ * is used and not only reserved has a lower limit: resident memory is watched (python-process.ts).
  */
 const DATA_MEBIBYTES = {
-  /** The range of addresses that V8 takes for the code of JavaScript, all at once. */
+  /** The range of addresses that V8 reserves for compiled JavaScript. */
   codeRange: 512,
-  /** JavaScript's memory, old and young. */
+  /** JavaScript's heap, the old and the young generation. */
   heap: HEAP_MEGABYTES + YOUNG_MEGABYTES,
-  /** What comes on standard input, Pyodide's 13 and a snapshot's 30, in this program's hands and once more in V8's and Pyodide's. */
+  /** What arrives on standard input, 13 of Pyodide and 30 of a snapshot, held by this program and again by V8 and Pyodide. */
   files: 88,
-  /** 8 for each worker of V8, which has one for each core: room for 16; two of Deno's own, with 2 each. */
+  /** 8 for each worker of V8, which has one per core, up to 16 cores; and 2 for each of two threads of Deno. */
   stacks: 16 * 8 + 2 * 2,
-  /** Machine code of WebAssembly (17 at the start), what its compiler works with, what malloc holds ahead, buffers of JavaScript. */
+  /** Machine code of WebAssembly (17 at the start), memory of its compiler, malloc's reserve, and buffers of JavaScript. */
   others: 180,
 };
 const DATA_BYTES = Object.values(DATA_MEBIBYTES).reduce((sum, each) => sum + each, 0) * 1024 * 1024;
@@ -54,10 +55,10 @@ const FLAGS = [
   "--quiet",
   `--v8-flags=--max-old-space-size=${HEAP_MEGABYTES},--disallow-code-generation-from-strings`,
 ];
-/** D3: kilobytes of data, core files, blocks of a file, open files. */
+/** D3: limits of data in kilobytes, of core dumps, of the size of files, and of open files. */
 const LIMITS = 'ulimit -d "$1" && ulimit -c 0 && ulimit -f 0 && ulimit -n 64 && shift && exec "$@"';
 
-/** D2: a place that cannot be; no graphics card, and no question whether there is a newer Deno. */
+/** D2: a cache folder that cannot exist, no graphics card, and no check for a newer Deno. */
 const ENVIRONMENT = {
   DENO_DIR: "/dev/null/none",
   DENO_WEBGPU_BACKEND: "none",
@@ -69,15 +70,15 @@ const LAUNCHER = path.join(import.meta.dirname, "walls", "kernel-launcher.ts");
 export interface DenoOptions {
   /** JavaScript or TypeScript that imports nothing. */
   readonly program: string;
-  /** What Python in it may use. */
+  /** Memory limit of Python. */
   readonly maxPythonBytes: number;
-  /** Whether the second wall is put up too (kernel-launcher.ts). */
+  /** Whether the kernel's restrictions are applied too (kernel-launcher.ts). */
   readonly hasKernelWalls: boolean;
-  /** Instead of no permission: for tests of the second wall. */
+  /** Flags that grant permissions, for tests of the kernel's restrictions. @default none are granted */
   readonly permissions?: readonly string[];
 }
 
-/** @throws {SandboxMissingError} where there is no Deno. */
+/** @throws {SandboxMissingError} when there is no Deno for this machine. */
 export function spawnDeno({
   program,
   maxPythonBytes,

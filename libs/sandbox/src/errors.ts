@@ -1,4 +1,4 @@
-/** Errors of this package. A failure of the executed code is a result, never an error. */
+/** Errors of this package. A failure of the executed code is a result and never an error. */
 
 import { RetryableError, TerminalError } from "@hone/core";
 
@@ -9,12 +9,12 @@ export class SandboxUnavailableError extends RetryableError {
   }
 }
 
-/** This machine has no runtime that can isolate such code. */
+/** This machine has no runtime that can isolate a model's code. */
 export class SandboxMissingError extends TerminalError {
   constructor(reason: string, options?: ErrorOptions) {
     super(
       "SANDBOX_MISSING",
-      `no sandbox for a model's Python on this machine: ${reason}; Hone runs such code on Linux with glibc on x64 or arm64 only, after npm ci with optional packages`,
+      `This machine has no sandbox for a model's Python: ${reason}; Hone runs such code only on Linux with glibc on x64 or arm64, after npm ci with optional packages`,
       options,
     );
   }

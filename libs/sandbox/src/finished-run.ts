@@ -1,14 +1,14 @@
-/** Reads the result that a child sent; the child may be hostile. */
+/** Reads the result that a possibly hostile child sent. */
 
 import { ProtocolError } from "./frame-reader.ts";
 import type { FinishedRun } from "./protocol.ts";
 
-/** A control character takes six bytes in JSON; three texts, and names. */
+/** A control character takes six bytes in JSON. A result has three texts, and its keys. */
 const BYTES_PER_CHARACTER = 6;
 const NUM_TEXTS = 3;
 const FRAME_BYTES = 256;
 
-/** Longest result of a run that may print so much. */
+/** Size of the longest result of a run with this limit of output. */
 export function maxResultBytes(maxOutputBytes: number): number {
   return NUM_TEXTS * BYTES_PER_CHARACTER * maxOutputBytes + FRAME_BYTES;
 }
@@ -18,9 +18,9 @@ export function parseFinishedRun(payload: Uint8Array, maxOutputBytes: number): F
   const { output, isOutputCut, value, error } = parseObject(textOf(payload));
   const isText = (each: unknown): each is string => typeof each === "string" && each.length <= maxOutputBytes;
   if (!isText(output) || !isText(value) || typeof isOutputCut !== "boolean") {
-    throw new ProtocolError("a result that is none");
+    throw new ProtocolError("a result with wrong fields");
   }
-  if (error !== undefined && !isText(error)) throw new ProtocolError("an error that is none");
+  if (error !== undefined && !isText(error)) throw new ProtocolError("a result whose error is not text");
   return { output, isOutputCut, value, error };
 }
 
@@ -38,7 +38,7 @@ function parseObject(text: string): Readonly<Record<string, unknown>> {
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
   } catch {
-    // Told below.
+    // The error is thrown below.
   }
-  throw new ProtocolError("a result that is no object of JSON");
+  throw new ProtocolError("a result that is not a JSON object");
 }

@@ -1,8 +1,8 @@
 /**
  * Reads the frames of a child process that may be hostile.
  *
- * F1: no more than the bound of the moment is ever held; a frame that announces more is refused by its first bytes.
- * F2: a frame counts only with the nonce of the moment, which code in the child cannot know (child.ts, H3).
+ * F1: never more than the current limit is held in memory; a frame that announces more is refused after its first bytes.
+ * F2: a frame is valid only with the current nonce, which code in the child cannot know (child.ts, H3).
  */
 
 import { timingSafeEqual } from "node:crypto";
@@ -10,7 +10,7 @@ import { FrameKind, NONCE_BYTES } from "./protocol.ts";
 
 export type Frame = { readonly kind: keyof typeof FrameKind; readonly payload: Buffer };
 
-/** The child said what it may not say. */
+/** The child broke the protocol. */
 export class ProtocolError extends Error {}
 
 const LENGTH_BYTES = 4;
@@ -25,15 +25,15 @@ export class FrameReader {
   #nonce: Buffer = Buffer.alloc(0);
   #maxPayloadBytes = 0;
 
-  /** Frames from here on carry this nonce and are no longer than this. */
+  /** Sets the nonce and the longest payload of the following frames. */
   expect(nonce: Buffer, maxPayloadBytes: number): void {
     this.#nonce = nonce;
     this.#maxPayloadBytes = maxPayloadBytes;
   }
 
   /**
-   * Yields the frames that this chunk completes. Each is checked when it is asked for: by what is expected once the one
-   * before it was handled.
+   * Yields the frames that this chunk completes. Each is checked when the caller asks for it, against what is expected after
+   * the frame before it was handled.
    * @throws {ProtocolError}
    */
   *read(chunk: Buffer): Generator<Frame> {
@@ -61,7 +61,7 @@ export class FrameReader {
     return { kind, payload: frame.subarray(HEAD_BYTES) };
   }
 
-  /** The first chunk, made at least this long. */
+  /** The first chunk, after joining chunks until it is at least this long. */
   #peek(numBytes: number): Buffer {
     const [first] = this.#chunks;
     if (first !== undefined && first.length >= numBytes) return first;

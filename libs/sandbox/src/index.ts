@@ -1,6 +1,6 @@
 /**
- * Child processes: Python that nobody trusts, in WebAssembly, in a runtime without any permission, within bounds of time,
- * memory and output; and commands that are trusted, in process groups that end as a whole.
+ * Child processes: untrusted Python in WebAssembly, in a runtime without any permission, with limits of time, memory and
+ * output; and trusted commands in process groups that end as a whole.
  *
  * @example
  * const sandbox = new PythonSandbox();

@@ -1,10 +1,11 @@
 /**
- * A command in a process group of its own, which ends as a whole.
+ * Runs a command in its own process group, which ends as a whole.
  *
- * G1: the group ends with the command, with the signal, and with this process, however that dies: a shell that leads the
- *     group holds the reading end of a pipe, and kills the group when the writing end, which only this process has, is gone.
- * G2: the command gets the environment that it is given and nothing of this process's own; its input is empty.
- * G3: of its output the last bytes are kept.
+ * G1: the group ends when the command ends, when the signal aborts, and when this process dies for any reason: a shell that
+ *     leads the group holds the reading end of a pipe, and kills the group when the writing end, which only this process has,
+ *     is closed.
+ * G2: the command gets only the environment that it is given, and nothing from this process's own; its input is empty.
+ * G3: the last bytes of its output are kept.
  *
  * A process that leaves its group (setsid) is not followed.
  */
@@ -14,32 +15,32 @@ import { constants } from "node:os";
 import type { Readable } from "node:stream";
 
 export interface ProcessGroupOptions {
-  /** Program and arguments; a program without a slash is looked for in the PATH of `environment`. */
+  /** Program and arguments; a program without a slash is looked up in the PATH of `environment`. */
   readonly command: readonly string[];
   readonly folder: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** Ends the group. */
+  /** Aborting it ends the group. */
   readonly signal: AbortSignal;
-  /** Bytes of each output that are kept. */
+  /** Number of bytes that are kept from the end of each output. */
   readonly maxTailBytes: number;
 }
 
 /** How the command ended. */
 export type ProcessGroupEnd = (
   | { readonly kind: "exited"; readonly code: number }
-  /** By a signal that this process did not send, or because the options' signal aborted. */
+  /** Ended by a signal, from another process or because the options' signal aborted. */
   | { readonly kind: "killed"; readonly signal: NodeJS.Signals }
-  /** It is not there, or no program. */
+  /** The program does not exist or cannot be run. */
   | { readonly kind: "not_started"; readonly reason: string }
 ) & { readonly stdout: string; readonly stderr: string };
 
 /** G1. The command runs in the foreground, so that it gets the signals that a shell would hide from a background job. */
 const LEADER = '( read -r _ <&3; kill -KILL 0 ) </dev/null >/dev/null 2>&1 &\n"$@" 3<&- </dev/null\nexit $?';
-/** As shells tell of a command that they could not start, and of one that a signal ended. */
+/** Exit codes of shells for a command that they could not start, and for one that a signal ended. */
 const NOT_EXECUTABLE = 126;
 const NOT_FOUND = 127;
 const SIGNAL_BASE = 128;
-/** What is left of a group that was killed keeps the output open no longer than this. */
+/** Longest wait until a killed group has closed its output. */
 const CLOSE_DEADLINE_MS = 2_000;
 
 /** Runs the command to its end. Never rejects. */
@@ -58,7 +59,7 @@ export async function runProcessGroup(options: ProcessGroupOptions): Promise<Pro
   if (signal.aborted) kill();
   try {
     const end = await ended(child);
-    kill(); // G1: also what the command left behind
+    kill(); // G1: ends processes that the command left behind.
     await closed(child);
     return { ...end, stdout: stdout.text, stderr: stderr.text };
   } finally {
@@ -91,7 +92,7 @@ function killGroup({ pid }: ChildProcess): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch (error) {
-    // Nobody of the group is left.
+    // No process of the group is left.
     if (!(error instanceof Error && "code" in error && error.code === "ESRCH")) throw error;
   }
 }
@@ -126,13 +127,13 @@ class Tail {
       const all = Buffer.concat([this.#bytes, chunk]);
       this.#bytes = all.length > maxBytes ? all.subarray(all.length - maxBytes) : all;
     });
-    // A pipe that breaks says no more than the end of its process.
+    // A broken pipe needs no handling: the process ends as well.
     stream?.on("error", () => undefined);
   }
 
   get text(): string {
     const text = this.#bytes.toString("utf8");
-    // A character that the cut went through.
+    // The cut may have split a character.
     return this.#bytes.length < this.#maxBytes ? text : text.replace(/^\uFFFD+/, "");
   }
 }

@@ -1,22 +1,22 @@
 /**
- * What the sandbox and its child processes say to each other on the child's standard input and output.
+ * The protocol between the sandbox and its child processes, on the child's standard input and output.
  *
  * sandbox -> child, each as length (4 bytes, little endian) and payload:
  *   a StartOrder as JSON, then each of its files, then the nonce (16 bytes, no length)
  *   then, for each run: a RunOrder as JSON and the run's nonce; an answer (UTF-8) to each call
  * child -> sandbox: length of what follows (4 bytes), nonce (16 bytes), kind (1 byte), payload:
- *   a snapshot (memory of a started Python), or that it is ready; then, for each run: calls (UTF-8), and one result
- *   (a FinishedRun as JSON)
+ *   a snapshot (memory of a started Python), or a frame that says that it is ready; then, for each run: calls (UTF-8), and
+ *   one result (a FinishedRun as JSON)
  */
 
 export const NONCE_BYTES = 16;
 /** Python's memory at the start is 30 MiB. */
 export const MAX_SNAPSHOT_BYTES = 128 * 1024 * 1024;
-/** Kinds of what a child says. */
+/** Kinds of frames that a child sends. */
 export const FrameKind = { snapshot: 1, ready: 2, done: 3, call: 4 } as const;
 
 export interface StartOrder {
-  /** Names of the files that follow; where none is named `snapshot`, the child makes one and ends. */
+  /** Names of the files that follow; if none is named `snapshot`, the child makes a snapshot and exits. */
   readonly files: readonly string[];
   readonly maxMemoryBytes: number;
 }
@@ -29,13 +29,13 @@ export interface RunOrder {
   readonly mayCall: boolean;
 }
 
-/** What came of code that ended by itself, in the words of the process that ran it: the code may have chosen each of them. */
+/** The result of code that ended by itself. The code's process reports it, so the code may have chosen every part of it. */
 export interface FinishedRun {
-  /** What it printed, both streams in their order; cut at the most bytes. */
+  /** What it printed to both streams, in order, cut at the limit of bytes. */
   readonly output: string;
   readonly isOutputCut: boolean;
-  /** `repr` of the last expression; empty where there is none, or it is None. */
+  /** `repr` of the last expression; empty if there is none or its value is None. */
   readonly value: string;
-  /** Traceback of what it raised; undefined where it came to its end. */
+  /** Traceback of the exception that ended it; undefined if it reached its end. */
   readonly error: string | undefined;
 }

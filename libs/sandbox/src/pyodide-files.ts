@@ -1,4 +1,4 @@
-/** What a child process is made of, read once: its program, and the files of Pyodide, which reach it over its standard input. */
+/** Reads, once, what a child process gets over its standard input: its program and the files of Pyodide. */
 
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";

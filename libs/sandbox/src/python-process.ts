@@ -1,11 +1,10 @@
 /**
- * One child process with a Python that has started, from the outside.
+ * The parent's side of one child process with a started Python.
  *
- * E1: it ends when its time is over, its memory is used up, its signal aborts or it is told to: by SIGKILL to its group, at
- *     once.
+ * E1: it is ended by SIGKILL to its group when its time is over, its memory is used up, its signal aborts, or `end` is called.
  * E2: what the code does to its process is a result of the run.
- * E3: it is hostile. It speaks in its turn, in frames that are checked and bounded; anything else ends it, as the code's own
- *     failure.
+ * E3: it may be hostile. It may send only what the protocol expects, in frames that are checked and limited; anything else ends
+ *     it as the code's own failure.
  */
 
 import { deadline, describeError } from "@hone/core";
@@ -19,34 +18,34 @@ import { readChildFiles } from "./pyodide-files.ts";
 import { readUsage } from "./usage.ts";
 import { kernelWalls, WALLS_LINE } from "./walls/kernel-walls.ts";
 
-/** Bounds of one run, and what it is given. */
+/** Limits of one run, and its inputs. */
 export interface RunLimits {
   readonly timeMs: number;
   readonly maxOutputBytes: number;
-  /** What `sys.stdin` reads. @default nothing: its end */
+  /** What `sys.stdin` reads. @default empty */
   readonly stdin?: string;
   /**
-   * Answers `host_call(request: str) -> str` of the code, which waits for it within the run's time; code of a run without
-   * it has no such name. What it throws ends the process, and the run throws it.
+   * Answers the code's calls of `host_call(request: str) -> str`; waiting counts against the run's time. Without this function
+   * the code has no `host_call`. An error that it throws ends the process, and the run throws it.
    */
   readonly answerCall?: (request: string) => Promise<string>;
 }
 
-/** What came of a run. */
+/** The result of a run. */
 export type RunResult =
   | ({ readonly kind: "finished" } & FinishedRun)
   | { readonly kind: "timed_out" }
   | { readonly kind: "out_of_memory" }
-  /** The process ended under it; by a signal = somebody else ended it, and the code is not to blame. */
+  /** The process ended during the run. If `isBySignal`, another process ended it, and it is not the code's fault. */
   | { readonly kind: "crashed"; readonly reason: string; readonly isBySignal: boolean };
 
 const START_DEADLINE_MS = 60_000;
-/** Of a call and of its answer. */
+/** Longest call, and longest answer to a call. */
 const MAX_CALL_BYTES = 4 * 1024 * 1024;
 const MAX_CALLS = 10_000;
-/** Code, and Deno itself, beside Python's memory. */
+/** Memory of Deno and of compiled code, in addition to Python's memory. */
 const OVERHEAD_BYTES = 320 * 1024 * 1024;
-/** Deno with Pyodide has six on two cores, and its compiler one for each core. */
+/** Deno with Pyodide has six threads on two cores, and its compiler one for each core. */
 const MAX_THREADS = 160;
 const WATCH_INTERVAL_MS = 100;
 
@@ -59,7 +58,7 @@ export class PythonProcess {
     this.#maxMemoryBytes = maxMemoryBytes;
   }
 
-  /** Memory of a Python that has just started: others start from it in a tenth of the time. @throws as {@link start}. */
+  /** Makes a snapshot of a started Python, from which others start in a tenth of the time. @throws as {@link start}. */
   static async snapshot(maxMemoryBytes: number): Promise<Uint8Array> {
     const { channel, payload } = await startChild(undefined, maxMemoryBytes);
     channel.kill();
@@ -67,8 +66,8 @@ export class PythonProcess {
   }
 
   /**
-   * @throws {SandboxUnavailableError} when the process does not come up.
-   * @throws {SandboxMissingError} where this machine has no runtime for it.
+   * @throws {SandboxUnavailableError} when the process cannot be started.
+   * @throws {SandboxMissingError} when this machine has no runtime for it.
    */
   static async start(snapshot: Uint8Array, maxMemoryBytes: number): Promise<PythonProcess> {
     const { channel } = await startChild(snapshot, maxMemoryBytes);
@@ -80,8 +79,8 @@ export class PythonProcess {
   }
 
   /**
-   * Runs code to its end or to that of the process.
-   * @throws the signal's reason when it aborts, and what `answerCall` throws; the process is gone then.
+   * Runs code until the code or the process ends.
+   * @throws the signal's reason when it aborts, and what `answerCall` throws; the process has ended then.
    */
   async run(code: string, limits: RunLimits, signal: AbortSignal): Promise<RunResult> {
     const channel = this.#channel;
@@ -128,7 +127,7 @@ export class PythonProcess {
     this.#channel.kill();
   }
 
-  /** Memory that Python's own bound does not count: JavaScript's, and that of the compiler; and threads. */
+  /** Checks the resident memory, which includes JavaScript's and the compiler's, and the number of threads. */
   async #usesTooMuch(): Promise<boolean> {
     const usage = await readUsage(this.#channel.pid);
     if (usage === undefined) return false;
@@ -136,7 +135,7 @@ export class PythonProcess {
   }
 }
 
-/** The calls of one run to whoever ordered it: one at a time, so many of them, each so long. */
+/** The host calls of one run: one at a time, limited in number and size. */
 class HostCalls {
   readonly #channel: ChildChannel;
   readonly #answer: (request: string) => Promise<string>;
@@ -165,7 +164,7 @@ class HostCalls {
         const answer = Buffer.from(text);
         if (answer.length > MAX_CALL_BYTES)
           throw new RangeError(
-            `the answer to a call of the sandbox has ${answer.length} bytes; ${MAX_CALL_BYTES} at most are allowed`,
+            `the answer to a call of the sandbox has ${answer.length} bytes; at most ${MAX_CALL_BYTES} are allowed`,
           );
         this.isPending = false;
         this.#channel.send(answer);
@@ -185,25 +184,25 @@ async function startChild(
     const { names } = await kernelWalls();
     const hasKernelWalls = names.length > 0;
     channel = new ChildChannel(spawnDeno({ program, maxPythonBytes: maxMemoryBytes, hasKernelWalls }));
-    const payload = await greeting(channel, files, maxMemoryBytes);
-    channel.hush();
+    const payload = await startUp(channel, files, maxMemoryBytes);
+    channel.dropErrorOutput();
     return { channel, payload };
   } catch (cause) {
     channel?.kill();
     if (cause instanceof SandboxMissingError) throw cause;
-    const complaint = channel?.complaint.replace(WALLS_LINE, "").trim() ?? "";
-    const why = describeError(cause) + (complaint === "" ? "" : `: ${complaint}`);
+    const errorOutput = channel?.errorOutput.replace(WALLS_LINE, "").trim() ?? "";
+    const why = describeError(cause) + (errorOutput === "" ? "" : `: ${errorOutput}`);
     throw new SandboxUnavailableError("no process of the sandbox could be started", why, { cause });
   }
 }
 
-/** Sends what the child is made of and waits for its first frame. */
-async function greeting(
+/** Sends the child its program's files and waits for its first frame. */
+async function startUp(
   channel: ChildChannel,
   files: ReadonlyMap<string, Uint8Array>,
   maxMemoryBytes: number,
 ): Promise<Buffer> {
-  channel.holdUp(true);
+  channel.keepAlive(true);
   try {
     return await deadline("a process of the sandbox", START_DEADLINE_MS, () => {
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
@@ -224,6 +223,6 @@ async function greeting(
     });
   } finally {
     channel.listen(undefined);
-    channel.holdUp(false);
+    channel.keepAlive(false);
   }
 }

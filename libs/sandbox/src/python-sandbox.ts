@@ -1,12 +1,13 @@
 /**
- * Runs Python that nobody trusts, in a pool of child processes.
+ * Runs untrusted Python in a pool of child processes.
  *
- * S1: a process runs the code of one session and is ended afterwards: nothing that code does reaches other code.
- * S2: at most `maxProcesses` exist. Who finds no place waits, first come, first served; a session that keeps its state but does
- *     not run gives up its process to one that waits.
- * S3: a session whose process is gone has its earlier cells run again before the next one, without their output.
+ * S1: a process runs the code of one session and is ended afterwards, so code cannot affect the code of other sessions.
+ * S2: there are at most `maxProcesses`. When all places are taken, runs wait, first come, first served; an idle session gives up
+ *     its process to a run that waits.
+ * S3: when a session has lost its process, its earlier cells are run again before the next one, without their output.
  * S4: a process is started ahead, so that code rarely waits for one.
- * S5: code whose process was ended by a signal runs again, twice at most; the third time it was the code.
+ * S5: code whose process was ended by a signal runs again, at most twice; if it happens a third time, it counts as the code's
+ *     fault.
  */
 
 import { pause, raceAbortable } from "@hone/core";
@@ -17,28 +18,28 @@ import { ownSnapshots, type Snapshots } from "./snapshot/snapshots.ts";
 import { kernelWalls } from "./walls/kernel-walls.ts";
 
 export interface PythonSandboxOptions {
-  /** @default as many as cores, see default-processes.ts */
+  /** @default one per core, see default-processes.ts */
   readonly maxProcesses?: number;
   /** Memory limit of Python. @default 256 MiB */
   readonly maxMemoryBytes?: number;
   /** Longest wait for a place. @default 600_000 */
   readonly maxWaitMs?: number;
-  /** Told each time that code runs again as a signal ended its process (S5). */
+  /** Called each time that code runs again because a signal ended its process (S5). */
   readonly onRepeat?: () => void;
-  /** Told how long each wait for a process took that ended with one. */
+  /** Called after each successful wait for a process, with its duration. */
   readonly onWait?: (ms: number) => void;
-  /** What processes start from. @default those of this whole process */
+  /** The snapshots from which processes start. @default those that this process shares */
   readonly snapshots?: Snapshots;
 }
 
-/** Told of the wait for a process: calls it, and may stop clocks meanwhile. */
+/** Wraps the wait for a process: it must call `wait`, and may stop clocks meanwhile. */
 export type AroundWait = <T>(wait: () => Promise<T>) => Promise<T>;
 
-/** Code that shares its names with what ran before in the session. */
+/** Runs several pieces of code that share their variables. */
 export interface PythonSession {
   /**
-   * @throws {SandboxUnavailableError} when no process can be had.
-   * @throws {SandboxMissingError} where this machine has no runtime for such code.
+   * @throws {SandboxUnavailableError} when no process can be started or becomes free.
+   * @throws {SandboxMissingError} when this machine has no runtime for such code.
    * @throws the signal's reason when it aborts, and what the limits' `answerCall` throws.
    */
   run(code: string, limits: RunLimits, signal: AbortSignal, aroundWait?: AroundWait): Promise<RunResult>;
@@ -49,13 +50,13 @@ const DEFAULT_MAX_MEMORY_BYTES = 256 * 1024 * 1024;
 const DEFAULT_MAX_WAIT_MS = 600_000;
 /** S5 */
 const MAX_REPEATS = 2;
-/** Tries to start a process; what fails then is the machine. */
+/** Tries to start a process; after that, the failure is reported. */
 const START_TRIES = 3;
 const START_PAUSE_MS = 200;
 
 export class PythonSandbox {
   readonly #options: Required<PythonSandboxOptions>;
-  /** Started ahead (S4); holds a place. */
+  /** A process that was started ahead (S4); it holds a place. */
   #spare: Promise<PythonProcess> | undefined;
   /** Sessions that have a process and do not run, oldest first (S2). */
   readonly #idle = new Set<Session>();
@@ -74,22 +75,22 @@ export class PythonSandbox {
     };
   }
 
-  /** Places that are taken: by code that runs, by sessions, by the process started ahead. */
+  /** Number of places taken by running code, by sessions, and by the process that was started ahead. */
   get numPlaces(): number {
     return this.#numPlaces;
   }
 
-  /** Most places. */
+  /** The limit of places. */
   get maxProcesses(): number {
     return this.#options.maxProcesses;
   }
 
-  /** Runs that wait for a place now. */
+  /** Number of runs that wait for a place. */
   get numWaiting(): number {
     return this.#waiting.length;
   }
 
-  /** Runs code on its own. @throws as {@link PythonSession.run}. */
+  /** Runs code in a new session. @throws as {@link PythonSession.run}. */
   async run(
     code: string,
     limits: RunLimits,
@@ -140,7 +141,7 @@ export class PythonSandbox {
     if (spare !== undefined) {
       this.#spare = undefined;
       const python = await raceAbortable(spare, signal).catch((error: unknown) => {
-        // Nobody waits for it any more; it gives its place back when it is there.
+        // The run no longer waits; the process gives its place back once it has started.
         void spare.then((late) => this.#giveBack(late)).catch(() => undefined);
         signal.throwIfAborted();
         throw error;
@@ -196,11 +197,11 @@ export class PythonSandbox {
     for (let attempt = 1; ; attempt++) {
       let snapshot: Uint8Array | undefined;
       try {
-        // The walls are tried out meanwhile, the first time; each start needs to know of them.
+        // The first time, the kernel's restrictions are probed meanwhile; each start needs the result.
         [snapshot] = await Promise.all([snapshots.take(maxMemoryBytes), kernelWalls()]);
         return await PythonProcess.start(snapshot, maxMemoryBytes);
       } catch (error) {
-        // Perhaps it is the snapshot.
+        // The snapshot may be the cause, so it is dropped.
         if (snapshot !== undefined) await snapshots.drop(maxMemoryBytes, snapshot);
         if (attempt >= START_TRIES || this.#isClosed || error instanceof SandboxMissingError) throw error;
         await pause(START_PAUSE_MS * attempt, signal);
@@ -209,7 +210,7 @@ export class PythonSandbox {
     }
   }
 
-  /** S4: only where nobody waits for the place. */
+  /** S4: starts a process ahead, unless a run waits for the place. */
   #startAhead(): void {
     const { maxProcesses } = this.#options;
     if (this.#isClosed || this.#spare !== undefined || this.#waiting.length > 0) return;
@@ -223,7 +224,7 @@ export class PythonSandbox {
     });
   }
 
-  /** S2 */
+  /** S2: takes the process of the session that has been idle for longest, if a run waits. */
   #evict(): void {
     if (this.#waiting.length === 0) return;
     const [oldest] = this.#idle;
@@ -234,7 +235,7 @@ export class PythonSandbox {
 
   #giveBack(python: PythonProcess): void {
     python.end(); // S1
-    // Who waited takes the place when its turn comes; a process started ahead would be there before it.
+    // A run that waits must get the place; a process started ahead would take it first.
     const isWanted = this.#waiting.length > 0;
     this.#freePlace();
     if (!isWanted) this.#startAhead();
@@ -246,7 +247,7 @@ export class PythonSandbox {
   }
 }
 
-/** What sessions need of their sandbox. */
+/** What sessions need from their sandbox. */
 interface Pool {
   take(signal: AbortSignal): Promise<PythonProcess>;
   giveBack(python: PythonProcess): void;
@@ -257,7 +258,7 @@ interface Pool {
 
 class Session implements PythonSession {
   readonly #pool: Pool;
-  /** Code that came to its end (S3). */
+  /** Code that ran to its end (S3). */
   readonly #cells: string[] = [];
   #process: PythonProcess | undefined;
   #isClosed = false;
@@ -275,13 +276,13 @@ class Session implements PythonSession {
     this.#pool.wake(this);
     const runOnce = () => this.#runOnce(code, limits, signal, aroundWait);
     let result = await runOnce();
-    // Somebody else may have ended the process: the machine's memory is not the code's to answer for. S5
+    // S5: another process may have ended it, for example because the machine was out of memory.
     for (let repeat = 1; repeat <= MAX_REPEATS; repeat++) {
       if (result.kind !== "crashed" || !result.isBySignal) break;
       this.#pool.onRepeat();
       result = await runOnce();
     }
-    // What failed half-way has left its names as well.
+    // Code that raised an exception is kept too: it may have set variables before.
     if (result.kind === "finished") this.#cells.push(code);
     if (this.#isClosed) this.letGo();
     else if (this.#process !== undefined) this.#pool.rest(this);
@@ -294,7 +295,7 @@ class Session implements PythonSession {
     this.letGo();
   }
 
-  /** Gives its process back; the state can be made again (S3). */
+  /** Gives its process back; the state can be restored (S3). */
   letGo(): void {
     const python = this.#process;
     this.#process = undefined;

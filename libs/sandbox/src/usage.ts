@@ -1,4 +1,4 @@
-/** What a process uses of the machine, where the system tells it. */
+/** Reads the memory and the threads that a process uses, on systems with /proc. */
 
 import { readFile } from "node:fs/promises";
 
@@ -8,11 +8,11 @@ export interface Usage {
 }
 
 const PAGE_BYTES = 4_096;
-/** Fields of /proc/PID/stat after the name of the program, which may hold anything. */
+/** Fields of /proc/PID/stat, counted after the program's name, which may contain any characters. */
 const NUM_THREADS = 17;
 const RESIDENT_PAGES = 21;
 
-/** @returns undefined for a process that is gone. */
+/** @returns undefined for a process that has ended. */
 export async function readUsage(pid: number | undefined): Promise<Usage | undefined> {
   if (pid === undefined) return undefined;
   try {

@@ -58,7 +58,7 @@ describe("a child process that lies to its parent", { timeout: 120_000 }, () => 
       function refuse(frame: Frame): void {
         assert.fail(`a frame ${frame.kind} was taken`);
       }
-      channel.holdUp(true);
+      channel.keepAlive(true);
       channel.sendBare(nonce);
       const { reason, isBySignal } = await promise;
       channel.kill();
@@ -71,7 +71,7 @@ describe("a child process that lies to its parent", { timeout: 120_000 }, () => 
     const channel = new ChildChannel(hostile(""));
     const { promise, resolve } = Promise.withResolvers<string>();
     channel.listen({ onFrame: () => undefined, onEnd: resolve });
-    channel.holdUp(true);
+    channel.keepAlive(true);
     channel.kill();
     assert.equal(await promise, "SIGKILL");
   });

@@ -1,12 +1,13 @@
 /**
- * A folder of files that other accounts of this machine can neither read nor plant.
+ * A folder whose files other accounts of this machine can neither read nor plant.
  *
- * N1: everything is looked at through an open descriptor, never by its path a second time: names in the folder are reached
- *     through the descriptor of the folder, so that moving the folder away or putting a link in its place changes nothing.
- * N2: the folder belongs to this account, and it alone may enter; where an older version or another umask left it open, it is closed.
- * N3: a file counts only when it is an ordinary one of this account, with the mode 0600 and no second name; what lies there instead
- *     is never followed, waited for or read.
- * N4: a file is there as a whole or not at all, also after a crash.
+ * N1: everything is accessed through open descriptors and never by its path a second time. Files in the folder are reached
+ *     through the folder's descriptor, so moving the folder away or putting a link in its place has no effect.
+ * N2: the folder belongs to this account, and no other may enter; if an older version or another umask left it open, its mode
+ *     is corrected.
+ * N3: a file is accepted only if it is a regular file of this account with the mode 0600 and no second name; anything else is
+ *     never followed, waited for or read.
+ * N4: a file exists as a whole or not at all, even after a crash.
  *
  * Needs /proc, as the sandbox does.
  */
@@ -20,10 +21,10 @@ const FILE_MODE = 0o600;
 const MODE_BITS = 0o7777;
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants;
 const UNFINISHED = /^\.unfinished-/;
-/** Whoever wrote for longer has died meanwhile. */
+/** A file that is unfinished for longer was left by a writer that died. */
 const MAX_WRITE_MS = 3_600_000;
 
-/** Something lies there that this account did not put there, or not so. */
+/** A file or folder is not what this account would have created. */
 export class PlantedFileError extends Error {}
 
 export class ClosedFolder implements AsyncDisposable {
@@ -34,8 +35,9 @@ export class ClosedFolder implements AsyncDisposable {
   }
 
   /**
-   * Opens the folder, and makes it where there is none.
-   * @throws {PlantedFileError} for a folder of another account, and what the file system throws: also for a link or a file.
+   * Opens the folder, and creates it if it does not exist.
+   * @throws {PlantedFileError} for a folder of another account.
+   * @throws the file system's error, for example when the path is a link or a file.
    */
   static async open(path: string): Promise<ClosedFolder> {
     await mkdir(path, { recursive: true, mode: FOLDER_MODE });
@@ -45,7 +47,7 @@ export class ClosedFolder implements AsyncDisposable {
       // N2
       if (found.uid !== ownAccount()) {
         throw new PlantedFileError(
-          `the folder ${path} belongs to account ${found.uid}; it must be account ${ownAccount()}'s`,
+          `the folder ${path} belongs to account ${found.uid}; it must belong to account ${ownAccount()}`,
         );
       }
       if ((found.mode & MODE_BITS) !== FOLDER_MODE) await handle.chmod(FOLDER_MODE);
@@ -57,8 +59,8 @@ export class ClosedFolder implements AsyncDisposable {
   }
 
   /**
-   * @returns a file's bytes; undefined where there is none.
-   * @throws {PlantedFileError} for anything but a file of this account that is closed to others and no longer than this (N3).
+   * @returns a file's bytes; undefined if it does not exist.
+   * @throws {PlantedFileError} for anything but a private file of this account with at most `maxBytes` (N3).
    */
   async read(name: string, maxBytes: number): Promise<Buffer | undefined> {
     const handle = await this.#openForReading(name);
@@ -79,13 +81,13 @@ export class ClosedFolder implements AsyncDisposable {
     }
   }
 
-  /** Writes a file in place of what is there (N4). */
+  /** Writes a file and replaces what has its name (N4). */
   async write(name: string, parts: readonly Uint8Array[]): Promise<void> {
     const unfinished = `.unfinished-${name}-${randomUUID()}`;
     const handle = await open(this.#at(unfinished), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, FILE_MODE);
     try {
       try {
-        await handle.chmod(FILE_MODE); // a umask may have taken bits from it
+        await handle.chmod(FILE_MODE); // The umask may have removed bits.
         for (const part of parts) await writeAll(handle, part);
         await handle.sync();
       } finally {
@@ -99,18 +101,18 @@ export class ClosedFolder implements AsyncDisposable {
     await this.#handle.sync();
   }
 
-  /** Whatever lies there under this name, but a folder; a link itself, not what it names. */
+  /** Removes what has this name, except a folder; of a link, only the link itself. */
   async remove(name: string): Promise<void> {
     await unlink(this.#at(name)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== "ENOENT") throw error;
     });
   }
 
-  /** Removes what writers that died have left, and all files but the newest. */
+  /** Removes unfinished files of writers that died, and all files but the newest. */
   async keepNewest(numKept: number): Promise<void> {
     const found: { readonly name: string; readonly ms: number }[] = [];
     for (const name of await readdir(this.#at("."))) {
-      // Somebody else may tidy at the same time.
+      // Another process may be removing files at the same time.
       const ms = (await lstat(this.#at(name)).catch(() => undefined))?.mtimeMs;
       if (ms === undefined) continue;
       if (!UNFINISHED.test(name)) found.push({ name, ms });
@@ -126,15 +128,15 @@ export class ClosedFolder implements AsyncDisposable {
 
   async #openForReading(name: string): Promise<FileHandle | undefined> {
     try {
-      // Not blocking: opening a pipe that somebody put there would wait for its other end.
+      // O_NONBLOCK, because opening a planted pipe would wait for its other end.
       return await open(this.#at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
     } catch (cause) {
       if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-      throw new PlantedFileError(`${name} is no file of this account's that can be read`, { cause });
+      throw new PlantedFileError(`${name} is not a readable file of this account`, { cause });
     }
   }
 
-  /** N1: Node has no `openat`; the kernel's names for open descriptors do the same. */
+  /** N1: Node has no `openat`; paths below /proc/self/fd have the same effect. */
   #at(name: string): string {
     return `/proc/self/fd/${this.#handle.fd}/${name}`;
   }
@@ -145,20 +147,20 @@ function checkOrdinary(name: string, found: Stats, maxBytes: number): void {
   const refuse = (what: string): never => {
     throw new PlantedFileError(`${name} ${what}`);
   };
-  if (!found.isFile()) refuse("is no ordinary file");
+  if (!found.isFile()) refuse("is not a regular file");
   if (found.uid !== ownAccount())
-    refuse(`belongs to account ${found.uid}; it must be account ${ownAccount()}'s`);
+    refuse(`belongs to account ${found.uid}; it must belong to account ${ownAccount()}`);
   const mode = found.mode & MODE_BITS;
   if (mode !== FILE_MODE) refuse(`has the mode 0${mode.toString(8)}; it must be 0${FILE_MODE.toString(8)}`);
-  // None: somebody has put a newer one in its place just now.
-  if (found.nlink > 1) refuse(`has ${found.nlink} names; one at most is allowed`);
-  if (found.size > maxBytes) refuse(`has ${found.size} bytes; ${maxBytes} at most are allowed`);
+  // A count of 0 is fine: a newer file has just taken its place.
+  if (found.nlink > 1) refuse(`has ${found.nlink} names; at most one is allowed`);
+  if (found.size > maxBytes) refuse(`has ${found.size} bytes; at most ${maxBytes} are allowed`);
 }
 
-/** That whose rights count. */
+/** The effective user, whose rights count. */
 function ownAccount(): number {
   const account = process.geteuid?.();
-  if (account === undefined) throw new Error("this system knows no owners of files");
+  if (account === undefined) throw new Error("this system has no owners of files");
   return account;
 }
 

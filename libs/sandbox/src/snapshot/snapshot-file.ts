@@ -1,8 +1,8 @@
 /**
- * A snapshot as a file: what it was made of, a digest of its bytes, its bytes.
+ * The file format of a snapshot: a key of its sources, a digest of its bytes, and its bytes.
  *
- * The digest finds a file that a broken disk or program changed. It is no signature: that nobody else wrote the file is what its
- * folder is for (closed-folder.ts).
+ * The digest detects a file that a broken disk or program changed. It is not a signature: the folder ensures that no other
+ * account wrote the file (closed-folder.ts).
  */
 
 import { createHash } from "node:crypto";
@@ -12,22 +12,22 @@ import { findDeno } from "../deno-process.ts";
 import { MAX_SNAPSHOT_BYTES } from "../protocol.ts";
 import { readChildFiles } from "../pyodide-files.ts";
 
-/** Another number for another layout of the file. */
+/** The number changes with the layout of the file. */
 const MAGIC = Buffer.from("hone python snapshot 1\n");
 const DIGEST_BYTES = 32;
 const HEADER_BYTES = MAGIC.length + 2 * DIGEST_BYTES;
 export const MAX_FILE_BYTES = HEADER_BYTES + MAX_SNAPSHOT_BYTES;
 
 /**
- * What a snapshot was made of, as 64 hexadecimal digits: the program and the files of the child, Deno's version and machine, and the
- * bound on Python's memory.
- * @throws {SandboxMissingError} where there is no Deno.
+ * Identifies what a snapshot was made of, as 64 hexadecimal digits: the program and the files of the child, Deno's version and
+ * architecture, and Python's memory limit.
+ * @throws {SandboxMissingError} when there is no Deno for this machine.
  */
 export async function snapshotKey(maxMemoryBytes: number): Promise<string> {
   const { program, pyodide } = await readChildFiles();
   const deno = await readFile(path.join(path.dirname(findDeno()), "package.json"));
   const hash = createHash("sha256");
-  // Each with its length, so that no two lists of parts are the same bytes.
+  // Each part is preceded by its length, so that different lists of parts never have the same bytes.
   const add = (part: string | Uint8Array) => {
     hash.update(`${Buffer.byteLength(part)}:`).update(part);
   };
@@ -39,12 +39,12 @@ export async function snapshotKey(maxMemoryBytes: number): Promise<string> {
   return hash.digest("hex");
 }
 
-/** The parts of the file, in their order. */
+/** The parts of the file, in order. */
 export function encodeSnapshot(key: string, snapshot: Uint8Array): readonly Uint8Array[] {
   return [MAGIC, Buffer.from(key, "hex"), digestOf(snapshot), snapshot];
 }
 
-/** @returns undefined for a file of another layout or key, one that was cut, and one whose bytes changed. */
+/** @returns undefined for a file with another layout or key, or one that was truncated or changed. */
 export function decodeSnapshot(key: string, file: Buffer): Uint8Array | undefined {
   const { header, digest } = {
     header: file.subarray(0, HEADER_BYTES - DIGEST_BYTES),

@@ -1,12 +1,12 @@
 /**
- * Snapshots of a started Python, from which processes start: one for each bound of memory, shared by all sandboxes of this process and,
- * through a cache folder, by the processes of this account.
+ * Snapshots of a started Python, from which processes start: one for each memory limit, shared by all sandboxes of this process
+ * and, through a cache folder, by the processes of this account.
  *
- * P1: nothing of a model's is in one: the child that makes it ends before any code could reach it, and no child can open the
- *     folder (deno-process.ts, kernel-launcher.ts).
- * P2: where the folder cannot be used, or holds something that is not to be trusted, the snapshot is made in this process's memory as
- *     if there were no folder. What cannot be trusted is replaced.
- * P3: one from which a start failed is forgotten and its file removed: it is made again.
+ * P1: a snapshot contains nothing from a model: the child that makes it ends before any code reaches it, and no child can open
+ *     the folder (deno-process.ts, kernel-launcher.ts).
+ * P2: if the folder cannot be used, the snapshot is made in this process's memory, as if there were no folder. A file that
+ *     cannot be trusted is replaced.
+ * P3: a snapshot from which a start failed is dropped, its file is removed, and it is made again.
  */
 
 import path from "node:path";
@@ -16,21 +16,21 @@ import { ClosedFolder, PlantedFileError } from "./closed-folder.ts";
 import { decodeSnapshot, encodeSnapshot, MAX_FILE_BYTES, snapshotKey } from "./snapshot-file.ts";
 
 export interface SnapshotsOptions {
-  /** Where they are kept; undefined = in memory alone. */
+  /** The folder that holds them; undefined = they are held only in memory. */
   readonly folder: string | undefined;
-  /** @default a child process that does so */
+  /** Makes a snapshot. @default in a child process */
   readonly make?: (maxMemoryBytes: number) => Promise<Uint8Array>;
 }
 
-/** Two versions of Hone, with two bounds of memory each; 30 MiB for each. */
+/** Room for two versions of Hone with two memory limits each; a snapshot has 30 MiB. */
 const NUM_KEPT = 4;
-/** A disk that is slower than this is not worth waiting for: to make one takes a few seconds. */
+/** Waiting longer for the disk is not worth it: making a snapshot takes a few seconds. */
 const DISK_DEADLINE_MS = 10_000;
 
 export class Snapshots {
   readonly #folder: string | undefined;
   readonly #make: (maxMemoryBytes: number) => Promise<Uint8Array>;
-  /** By the bound of memory. */
+  /** Snapshots by memory limit. */
   readonly #known = new Map<number, Promise<Uint8Array>>();
 
   constructor({
@@ -42,9 +42,9 @@ export class Snapshots {
   }
 
   /**
-   * The same for all who ask for the same bound, at once or later.
-   * @throws {SandboxUnavailableError} when the child that makes it does not come up.
-   * @throws {SandboxMissingError} where this machine has no runtime for it.
+   * Returns the snapshot for a memory limit; all callers with the same limit get the same one.
+   * @throws {SandboxUnavailableError} when the child that makes it cannot be started.
+   * @throws {SandboxMissingError} when this machine has no runtime for it.
    */
   take(maxMemoryBytes: number): Promise<Uint8Array> {
     const known = this.#known.get(maxMemoryBytes);
@@ -57,7 +57,7 @@ export class Snapshots {
     return taken;
   }
 
-  /** A start from it failed (P3). Does nothing where somebody else has told so already. */
+  /** Drops a snapshot from which a start failed (P3). Does nothing if it has been dropped already. */
   async drop(maxMemoryBytes: number, snapshot: Uint8Array): Promise<void> {
     const known = this.#known.get(maxMemoryBytes);
     if (known === undefined || (await known.catch(() => undefined)) !== snapshot) return;
@@ -65,7 +65,7 @@ export class Snapshots {
     await this.#inFolder(async (folder) => folder.remove(nameOf(await snapshotKey(maxMemoryBytes))));
   }
 
-  /** Why the folder cannot be used; undefined where it can. */
+  /** Why the folder cannot be used; undefined if it can. */
   async problem(): Promise<string | undefined> {
     return this.#folder === undefined ? "there is no folder for it" : this.#inFolder(async () => undefined);
   }
@@ -85,7 +85,7 @@ export class Snapshots {
     return made;
   }
 
-  /** Works in the folder, where that can be had (P2). @returns why not */
+  /** Works in the folder, if it can be used (P2). @returns the reason if it cannot; undefined otherwise. */
   async #inFolder(work: (folder: ClosedFolder) => Promise<void>): Promise<string | undefined> {
     const path = this.#folder;
     if (path === undefined) return undefined;
@@ -101,14 +101,14 @@ export class Snapshots {
   }
 }
 
-/** One for the whole process. */
+/** The snapshots that the whole process shares. */
 export function ownSnapshots(): Snapshots {
   own ??= new Snapshots({ folder: snapshotFolder() });
   return own;
 }
 let own: Snapshots | undefined;
 
-/** Undefined for an account without a home where no folder is named. */
+/** Undefined if the account has no home and no folder is configured. */
 function snapshotFolder(): string | undefined {
   try {
     return path.resolve(cacheFolder(process.env), "sandbox");

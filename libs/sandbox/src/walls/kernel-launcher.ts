@@ -1,15 +1,17 @@
 /**
- * The second wall: puts the kernel's own restrictions on this process and then becomes the program that its arguments name.
+ * The second wall of the sandbox: applies the kernel's restrictions to this process and then executes the program that its
+ * arguments name.
  *
- * Runs in Deno with the one permission to call the C library, before anything hostile is there; the program that takes its place
- * has none. It needs no root, no user namespaces and no tool of the machine, and works in containers. Each wall is put up where
- * the kernel has it, and told on standard error:
- * K1: no_new_privs, and the end of this process with its parent's.
- * K2: Landlock: no file but the runtime itself and the machine's libraries can be opened, and none written; no TCP port
- *     bound or connected to; no signal to, and no abstract socket of, a process outside.
- * K3: seccomp: no socket, no other process, no signal but to itself, no namespace, mount, trace, key, module or io_uring.
+ * It runs in Deno with only the permission to call the C library, before any hostile code is loaded; the program that replaces
+ * it has no permission. It needs no root, no user namespaces and no tools, and works in containers. Each restriction that the
+ * kernel supports is applied and reported on standard error:
+ * K1: no_new_privs; the process also ends when its parent ends.
+ * K2: Landlock: only the runtime itself and the machine's libraries can be opened, and no file can be written; no TCP port can
+ *     be bound or connected to; no signals to, and no abstract sockets of, processes outside.
+ * K3: seccomp: no sockets, no other processes, no signals except to itself, no namespaces, mounts, tracing, keys, kernel
+ *     modules or io_uring.
  *
- * It has no imports: it travels to Deno as one text. Arguments: the program's path, and all of its arguments.
+ * It has no imports, because Deno gets it as one text. Its arguments are the program's path and all arguments of the program.
  */
 
 interface Runtime {
@@ -38,13 +40,13 @@ const { symbols: libc } = runtime.dlopen("libc.so.6", {
 });
 
 const encoder = new TextEncoder();
-/** Buffers that the kernel is given addresses of; kept so that none is freed. */
+/** Buffers whose addresses the kernel gets; they are kept here so that they are not freed. */
 const kept: Uint8Array[] = [];
 const walls: string[] = [];
 
 // ---- K1 ----------------------------------------------------------------------------------------------------------
 
-/** Calls of the kernel: on x64, on arm64. */
+/** Numbers of system calls, on x64 and on arm64. */
 const number = (x64: number, arm64: number) => (isArm ? arm64 : x64);
 const PRCTL = number(157, 167);
 const SIGKILL = 9;
@@ -55,7 +57,7 @@ call(PRCTL, 1, SIGKILL);
 
 const READ_FILE = 1 << 2;
 const EXECUTE = 1 << 0;
-/** Rights to files that each version of Landlock knows, by how many bits of them it has. */
+/** Number of file rights, one bit each, that each version of Landlock has. */
 const FILE_RIGHTS = [0, 13, 14, 15, 15, 16];
 const O_PATH = 0x20_0000;
 const LANDLOCK_CREATE = 444;
@@ -93,7 +95,7 @@ function allow(ruleset: number, path: string, rights: number): void {
 
 // ---- K3 ----------------------------------------------------------------------------------------------------------
 
-/** Calls that are refused: on x64, on arm64; 0 = there is none. */
+/** System calls that are refused: their numbers on x64 and on arm64; 0 = the call does not exist there. */
 const REFUSED: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
   socket: [41, 198],
   connect: [42, 203],
@@ -149,7 +151,7 @@ const REFUSED: Readonly<Record<string, readonly [x64: number, arm64: number]>> =
   setresuid: [117, 147],
   setresgid: [119, 149],
   setgroups: [116, 159],
-  // Landlock does not look at these: owners, modes, attributes and times of files, and watching them.
+  // Landlock does not restrict these: owners, modes, attributes and times of files, and watching files.
   chmod: [90, 0],
   fchmod: [91, 52],
   fchmodat: [268, 53],
@@ -169,7 +171,7 @@ const REFUSED: Readonly<Record<string, readonly [x64: number, arm64: number]>> =
   futimesat: [261, 0],
   utimensat: [280, 88],
   inotify_add_watch: [254, 27],
-  // Other processes of the same account: their turn, their memory, and what they share.
+  // These affect other processes of the same account: their scheduling, their memory, and what they share.
   setpriority: [141, 140],
   sched_setparam: [142, 118],
   sched_setscheduler: [144, 119],
@@ -226,7 +228,7 @@ const KILL = number(62, 129);
 const TGKILL = number(234, 131);
 const PRLIMIT = number(302, 261);
 
-/** Instructions of the kernel's filters. */
+/** Instructions and results of seccomp filters. */
 const LOAD = 0x20;
 const IF_EQUAL = 0x15;
 const IF_AT_LEAST = 0x35;
@@ -236,11 +238,11 @@ const ALLOWED = 0x7fff_0000;
 const NOT_PERMITTED = 0x0005_0001;
 const NOT_THERE = 0x0005_0026;
 const ENDED = 0x8000_0000;
-/** Where the filter finds the call's number, the machine's architecture, and both halves of the first argument. */
+/** Offsets of the call's number, of the architecture, and of the first argument. */
 const AT_NUMBER = 0;
 const AT_ARCHITECTURE = 4;
 const AT_ARGUMENT = 16;
-/** The second spelling of x64's calls. */
+/** Bit in the numbers of the x32 system calls, a second set of calls on x64. */
 const X32 = 0x4000_0000;
 const CLONE_THREAD = 0x1_0000;
 
@@ -268,7 +270,7 @@ function filterCalls(pathAddress: bigint): boolean {
     add(IF_EQUAL, refused, 0, 1);
     end(NOT_PERMITTED);
   }
-  // The C library then takes clone, whose flags can be looked at.
+  // The C library then falls back to clone, whose flags a filter can check.
   add(IF_EQUAL, CLONE3, 0, 1);
   end(NOT_THERE);
   add(IF_EQUAL, CLONE, 0, 4);
@@ -283,14 +285,14 @@ function filterCalls(pathAddress: bigint): boolean {
     end(ALLOWED);
     end(NOT_PERMITTED);
   }
-  // Of itself, which 0 means too.
+  // Only for the process itself, which 0 also stands for.
   add(IF_EQUAL, PRLIMIT, 0, 5);
   add(LOAD, AT_ARGUMENT);
   add(IF_EQUAL, pid, 1, 0);
   add(IF_EQUAL, 0, 0, 1);
   end(ALLOWED);
   end(NOT_PERMITTED);
-  // Once, below.
+  // execve is allowed only with this path, for the call below.
   add(IF_EQUAL, EXECVE, 0, 6);
   add(LOAD, AT_ARGUMENT);
   add(IF_EQUAL, Number(pathAddress & 0xffff_ffffn), 0, 3);
@@ -315,7 +317,7 @@ function filterCalls(pathAddress: bigint): boolean {
 
 // ---- the program -------------------------------------------------------------------------------------------------
 
-/** Before the program's own words, so that whoever started it knows what stands. */
+/** This line comes before the program's own output and tells the parent which restrictions are in force. */
 runtime.stderr.writeSync(encoder.encode(`walls: ${walls.join(", ")}\n`));
 const environment = [
   "DENO_DIR=/dev/null/none",
@@ -332,12 +334,12 @@ function call(name: number, ...args: (number | bigint)[]): number {
   return Number(libc.syscall(name, a, b, c, d, e));
 }
 
-/** As C has it. */
+/** A string as C expects it. */
 function text(value: string): Uint8Array {
   return encoder.encode(`${value}\0`);
 }
 
-/** Addresses of texts, and a zero. */
+/** An array of pointers to strings, ended by a null pointer. */
 function list(values: readonly string[]): Uint8Array {
   const addresses = new BigUint64Array(values.length + 1);
   for (const [i, value] of values.entries()) addresses[i] = addressOf(text(value));

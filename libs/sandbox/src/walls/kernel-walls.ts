@@ -1,11 +1,11 @@
-/** Which of the kernel's walls stand around the sandbox on this machine: found out once, by putting them up. */
+/** Finds out, once, which of the kernel's restrictions this machine supports, by applying them to a probe. */
 
 import type { ChildProcess } from "node:child_process";
 import { deadline, describeError } from "@hone/core";
 import { spawnDeno } from "../deno-process.ts";
 
 export interface KernelWalls {
-  /** Names, such as `Landlock 7`; none = Deno's permissions hold alone. */
+  /** Names, such as `Landlock 7`; empty = only Deno's permissions protect the machine. */
   readonly names: readonly string[];
   /** Why there are none. */
   readonly reason: string;
@@ -14,12 +14,12 @@ export interface KernelWalls {
 const PROBE = `(globalThis as unknown as { Deno: { stdout: { writeSync(bytes: Uint8Array): void } } }).Deno.stdout.writeSync(new TextEncoder().encode("stands"));`;
 const PROBE_BYTES = 256 * 1024 * 1024;
 const DEADLINE_MS = 30_000;
-/** As kernel-launcher.ts tells them. */
+/** The line in which kernel-launcher.ts reports them. */
 export const WALLS_LINE = /^walls: (.*)\n/m;
 
 let found: Promise<KernelWalls> | undefined;
 
-/** @throws {SandboxMissingError} where there is no Deno. */
+/** @throws {SandboxMissingError} when there is no Deno for this machine. */
 export function kernelWalls(): Promise<KernelWalls> {
   found ??= probe().catch((error: unknown) => {
     found = undefined;
