@@ -60,8 +60,11 @@ describe("decodeRollout()", () => {
     const rollout = rewarded(0, 3);
     assert.deepEqual(rollout.scores[0]?.turnRewards, [{ turn: 0, value: 0.25 }]);
     assert.deepEqual(rollout.turns, [{ sample: 0, begin: 1, end: 3 }]);
-    assert.throws(() => rewarded(1, 3), /rewards must be of its 1 turns: current value is 1/);
-    assert.throws(() => rewarded(0, 4), /tokens of turn 0 must lie within its sample \(3 tokens\)/);
+    assert.throws(() => rewarded(1, 3), /wrong number 1: rewards must be of its 1 turns/);
+    assert.throws(
+      () => rewarded(0, 4),
+      /tokens of turn 0 at 1 to 4 of sample 0; they must lie within its sample \(3 tokens\)/,
+    );
   });
 
   test("reads the state in which a turn acted, and takes other texts as none", () => {
@@ -111,7 +114,7 @@ describe("decodeRollout()", () => {
 
   test("refuses an episode of another run, a reward that is no number and an attempt that no row takes", () => {
     const good = () => message("train", { logprobs: [-1, -2], versions: [{ version: 4, tokenCount: 2 }] });
-    assert.throws(() => decodeRollout(good(), "run-2"), /must be one of run-2: current value is "run-1"/);
+    assert.throws(() => decodeRollout(good(), "run-2"), /of run "run-1" came for run run-2/);
     const worthless = good();
     worthless.scores[0]!.value = Number.NaN;
     assert.throws(() => decodeRollout(worthless, "run-1"), /its reward must be finite/);

@@ -149,14 +149,10 @@ export class ScoredReader implements ScoredRollouts {
 export function decodeRollout(message: ScoredEpisode, runId: string): Rollout {
   const { episode, scores } = message;
   if (episode === undefined) {
-    throw new BrokenRecordError(
-      "Cannot read a scored episode as it must hold an episode: current value is none",
-    );
+    throw new BrokenRecordError("a scored episode holds no episode");
   }
   if (episode.runId !== runId) {
-    throw new BrokenRecordError(
-      `Cannot read a scored episode as it must be one of ${runId}: current value is ${show(episode.runId)}`,
-    );
+    throw new BrokenRecordError(`a scored episode of run ${show(episode.runId)} came for run ${runId}`);
   }
   checkFigures(message, episode);
   const slot = slotFromWire(episode.slot);
@@ -194,7 +190,7 @@ function turnSpan(turn: Turn, samples: readonly Sample[]): TurnSpan {
   // An endpoint's turns have no tokens, and stand nowhere.
   if (sampledBegin > sampledEnd || sampledEnd > tokenCount) {
     throw new BrokenRecordError(
-      `Cannot read a scored episode as the tokens of turn ${index} must lie within its sample (${tokenCount} tokens): current value is ${sampledBegin} to ${sampledEnd} of sample ${sample}`,
+      `a scored episode has the tokens of turn ${index} at ${sampledBegin} to ${sampledEnd} of sample ${sample}; they must lie within its sample (${tokenCount} tokens)`,
     );
   }
   const state = stateOf(infoJson);
@@ -218,7 +214,7 @@ function stateOf(infoJson: string): string | undefined {
 /** What rewards and the ledger are made of: one figure that is none would spoil its group, or the commit of its step. */
 function checkFigures({ scores }: ScoredEpisode, { attempt, turns }: Episode): void {
   const refuse = (rule: string, value: number) =>
-    new BrokenRecordError(`Cannot read a scored episode as ${rule}: current value is ${value}`);
+    new BrokenRecordError(`a scored episode has the wrong number ${value}: ${rule}`);
   if (attempt < 1 || attempt > MAX_ATTEMPT)
     throw refuse(`its attempt must lie in 1 to ${MAX_ATTEMPT}`, attempt);
   const reward = weightedSum(scores);
