@@ -4,11 +4,11 @@ import { CheckpointError } from "./errors.ts";
 
 export const ADAPTER_CONFIG_FILE = "adapter_config.json";
 
-/** The model that an adapter belongs to, as its folder names it. */
+/** The base model of an adapter, as the adapter's folder names it. */
 export interface BaseReference {
-  /** An id of the hub, an absolute folder, or one relative to the adapter's own, which then begins with a dot. */
+  /** A model id of the hub, an absolute path, or a path relative to the adapter's folder, which then begins with a dot. */
   readonly place: string;
-  /** Branch, tag or commit of a model of the hub. */
+  /** Branch, tag or commit of a model on the hub. */
   readonly revision?: string | undefined;
 }
 
@@ -17,7 +17,7 @@ export interface AdapterDescription {
   readonly base: BaseReference;
 }
 
-/** Options under which PEFT computes something else than Hone does; each must be absent, empty or false. */
+/** Options with which PEFT computes something that Hone does not; each must be absent, empty or false. */
 const REFUSED = [
   "alora_invocation_tokens",
   "alpha_pattern",
@@ -37,14 +37,14 @@ const REFUSED = [
   "use_rslora",
   "velora_config",
 ] as const;
-/** Initial values that do not change the base model; others, such as pissa, do. */
+/** Initialisations that leave the base model as it is; others, such as pissa, change it. */
 const FIRST_VALUES: readonly unknown[] = [undefined, null, true, false, "gaussian"];
 
 /**
  * Reads a configuration.
- * @param parameters names of the adapter's tensors: which projections it sits on is what it holds, as the configuration may
- *   name them by patterns.
- * @throws CheckpointError naming the field that Hone does not build.
+ * @param parameters names of the adapter's tensors. They decide which projections are adapted, because the configuration
+ *   may name projections by patterns.
+ * @throws CheckpointError that names the field that Hone does not support.
  */
 export function parseAdapterConfig(
   text: string,

@@ -2,8 +2,8 @@
  * Adapters as PEFT folders:
  *
  *   adapter_config.json         rank, alpha, targets, and the base model
- *   adapter_model.safetensors   the adapters' tensors; the digest of the base's weights in its metadata, where Hone wrote it
- *   tokenizer.json ...          the companions of the model
+ *   adapter_model.safetensors   the adapters' tensors; if Hone wrote it, its metadata has the digest of the base's weights
+ *   tokenizer.json ...          the files that accompany the model
  *   optimizer.safetensors       see optimizer-file.ts
  */
 import { mkdir, readdir, writeFile } from "node:fs/promises";
@@ -36,11 +36,11 @@ import { weightWriter } from "./safetensors/writer.ts";
 export const ADAPTER_FILE = "adapter_model.safetensors";
 const BASE_DIGEST = "base_model_sha256";
 
-/** Adapters, with the model that they belong to. */
+/** Adapters, with a description of their base model. */
 export interface AdapterState extends AdapterDescription {
   /** The specification of the base model. */
   readonly spec: ModelSpec;
-  /** The adapters' tensors; what else is among them is not written. */
+  /** Must contain the adapters' tensors; other tensors in it are not written. */
   readonly weights: Readonly<Record<string, Float32Array>>;
   /** Digest of the base model's weights, as `loadModel` returns it. */
   readonly baseDigest: string;
@@ -51,17 +51,17 @@ export interface AdapterState extends AdapterDescription {
 
 /** The description of an adapter in its folder. */
 export interface InspectedAdapter extends AdapterDescription {
-  /** Absent where the file does not say. */
+  /** Undefined if the file does not state it. */
   readonly baseDigest: string | undefined;
 }
 
-/** Whether a folder holds an adapter and no model of its own. */
+/** Whether a folder holds an adapter and no complete model. */
 export async function isAdapterFolder(folder: string): Promise<boolean> {
   const names = await readdir(folder).catch((): string[] => []);
   return names.includes(ADAPTER_CONFIG_FILE) && !names.includes(MODEL_FILE) && !names.includes(INDEX_FILE);
 }
 
-/** Writes adapters, and the optimizer where one is given, into a folder that is made if missing. */
+/** Writes adapters, and the optimizer if one is given, into a folder, which is created if it is missing. */
 export async function saveAdapter(
   folder: string,
   adapter: AdapterState,
@@ -73,7 +73,7 @@ export async function saveAdapter(
   return { ...saved, bytes: saved.bytes + (await saveOptimizer(folder, parameters, optimizer)) };
 }
 
-/** The same with weights that lie elsewhere. @param writeWeights writes the file of weights. */
+/** Does the same for weights that this process does not hold. @param writeWeights writes the file of weights. */
 export async function saveAdapterWith(
   folder: string,
   adapter: Omit<AdapterState, "weights">,
@@ -99,7 +99,7 @@ export async function saveAdapterWith(
   return { digest: written!.digest, bytes };
 }
 
-/** Reads what a folder says of its adapter, without the numbers. @throws CheckpointError */
+/** Reads the description of a folder's adapter, without the weights. @throws CheckpointError */
 export async function inspectAdapter(folder: string): Promise<InspectedAdapter> {
   await using reader = await SafeTensorsReader.open(path.join(folder, ADAPTER_FILE));
   return await describeAdapter(folder, reader);
@@ -107,9 +107,9 @@ export async function inspectAdapter(folder: string): Promise<InspectedAdapter> 
 
 /**
  * Reads adapters.
- * @param spec of the base.
- * @param allocate makes the array of a tensor, for weights that threads share.
- * @throws CheckpointError naming file and tensor where something is missing, unexpected or of another shape.
+ * @param spec describes the base model.
+ * @param allocate makes the array of a tensor, for instance in memory that threads share.
+ * @throws CheckpointError that names file and tensor if a tensor is missing, unexpected or of the wrong shape.
  */
 export async function loadAdapter(
   folder: string,
@@ -128,7 +128,7 @@ export async function loadAdapter(
   return { ...described, weights, digest };
 }
 
-/** Reads what a folder says of its adapter, and where its tensors lie. @throws CheckpointError as {@link loadAdapter} does. */
+/** Reads the description of a folder's adapter, and where its tensors are. @throws CheckpointError as {@link loadAdapter} does. */
 export async function locateAdapter(
   folder: string,
   spec: ModelSpec,
@@ -150,7 +150,7 @@ async function describeAdapter(folder: string, { header }: SafeTensorsReader): P
   return { ...described, baseDigest: header.metadata[BASE_DIGEST] };
 }
 
-/** Every tensor once and in its shape, and no other. */
+/** Checks that the file has every tensor exactly once in its right shape, and no other tensor. */
 function checkTensors(
   spec: ModelSpec,
   lora: LoraSpec,

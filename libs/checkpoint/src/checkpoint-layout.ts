@@ -1,6 +1,6 @@
 /**
- * How a checkpoint's tensors are spread over files: in model.safetensors, or in the shards that
- * model.safetensors.index.json names.
+ * How a checkpoint's tensors are distributed over files: all in model.safetensors, or in the shards that
+ * model.safetensors.index.json lists.
  */
 import { createHash } from "node:crypto";
 import { readdir } from "node:fs/promises";
@@ -13,23 +13,23 @@ import { SafeTensorsReader } from "./safetensors/reader.ts";
 export const MODEL_FILE = "model.safetensors";
 export const INDEX_FILE = "model.safetensors.index.json";
 
-/** A file with its tensors in their order, by their names in the checkpoint. */
+/** A file and its tensors in order, with their names in the checkpoint. */
 export interface Shard {
   readonly file: string;
   readonly tensors: ReadonlyArray<{ readonly name: string; readonly type: ElementType }>;
 }
 
 export interface CheckpointLayout {
-  /** One, named {@link MODEL_FILE}, or those that the index names. */
+  /** One file named {@link MODEL_FILE}, or the files that the index lists. */
   readonly shards: readonly Shard[];
 }
 
-/** Everything in one float32 file. */
+/** The layout with all tensors in one float32 file. */
 export function singleFileLayout(names: readonly string[]): CheckpointLayout {
   return { shards: [{ file: MODEL_FILE, tensors: names.map((name) => ({ name, type: ElementType.F32 })) }] };
 }
 
-/** The same files with every number stored as one type. */
+/** The same layout with all numbers stored as one type. */
 export function layoutOfType(layout: CheckpointLayout, type: ElementType): CheckpointLayout {
   const shards = layout.shards.map(({ file, tensors }) => ({
     file,
@@ -38,13 +38,13 @@ export function layoutOfType(layout: CheckpointLayout, type: ElementType): Check
   return { shards };
 }
 
-/** SHA-256 of the weights' file, hexadecimal; of several files, that of their digests by name. */
+/** The hexadecimal SHA-256 of the only file; of several files, the SHA-256 of their digests in the order of the file names. */
 export function combineDigests(digests: ReadonlyMap<string, string>): string {
   const ordered = [...digests].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, digest]) => digest);
   return ordered.length === 1 ? ordered[0]! : createHash("sha256").update(ordered.join()).digest("hex");
 }
 
-/** The type that most values are stored as. */
+/** The type that most tensors are stored as. */
 export function mainType({ shards }: CheckpointLayout): ElementType {
   const counts = new Map<ElementType, number>();
   for (const { type } of shards.flatMap(({ tensors }) => tensors)) {
@@ -53,14 +53,14 @@ export function mainType({ shards }: CheckpointLayout): ElementType {
   return [...counts].sort((a, b) => b[1] - a[1])[0]?.[0] ?? ElementType.F32;
 }
 
-/** The weight files of a folder, open. */
+/** The opened weight files of a folder. */
 export interface OpenShards extends AsyncDisposable {
   readonly readers: readonly SafeTensorsReader[];
-  /** Path of the file that is to hold a tensor, as far as the index says. */
+  /** Path of the file that should hold a tensor; the path of the index if the index does not list the tensor. */
   fileOf(name: string): string;
 }
 
-/** @throws CheckpointError where there are no weights, or a file is missing, truncated or of another kind. */
+/** @throws CheckpointError if there are no weights, or a file is missing, truncated or not a safetensors file. */
 export async function openShards(folder: string): Promise<OpenShards> {
   const places = await weightPlaces(folder);
   const files = places === undefined ? [MODEL_FILE] : [...new Set(Object.values(places))].sort();
@@ -79,7 +79,7 @@ export async function openShards(folder: string): Promise<OpenShards> {
   return { readers, fileOf, [Symbol.asyncDispose]: close };
 }
 
-/** What the files hold of a model's tensors, as an export is to hold it again. */
+/** The layout of a model's tensors in the opened files, so that an export can repeat it. */
 export function layoutOf(
   readers: readonly SafeTensorsReader[],
   isOfModel: (name: string) => boolean,
@@ -91,7 +91,7 @@ export function layoutOf(
   return { shards };
 }
 
-/** Text of the index of a layout; undefined where there is one file without. */
+/** Text of the index file of a layout; undefined for a single file, which needs none. */
 export function indexOf({ shards }: CheckpointLayout, totalBytes: number): string | undefined {
   if (shards.length === 1 && shards[0]!.file === MODEL_FILE) return undefined;
   const places = shards.flatMap(({ file, tensors }) => tensors.map(({ name }) => [name, file] as const));
@@ -99,7 +99,7 @@ export function indexOf({ shards }: CheckpointLayout, totalBytes: number): strin
   return `${JSON.stringify(index, null, 2)}\n`;
 }
 
-/** File of each tensor by the index; undefined where one file holds them all. */
+/** The file of each tensor according to the index; undefined if one file holds all tensors. */
 async function weightPlaces(folder: string): Promise<Readonly<Record<string, string>> | undefined> {
   const names = await namesIn(folder);
   if (names.includes(MODEL_FILE)) return undefined;

@@ -1,4 +1,4 @@
-/** Weights between Hone's parameters and the tensors of a checkpoint's files. */
+/** Reads Hone's parameters from the tensors in a checkpoint's files. */
 import path from "node:path";
 import {
   HEAD,
@@ -20,14 +20,14 @@ import type { ElementType } from "./safetensors/element-types.ts";
 import type { TensorEntry } from "./safetensors/header.ts";
 import type { SafeTensorsReader } from "./safetensors/reader.ts";
 
-/** Makes the array of a parameter. */
+/** Makes the array for a parameter with that many values. */
 export type WeightAllocator = (values: number) => Float32Array;
 
-/** The place of a parameter's numbers in a file. */
+/** Where the values of a parameter are in a file. */
 export interface TensorPlace {
   /** Name of the parameter. */
   readonly name: string;
-  /** Path of the file; absolute if the folder is. */
+  /** Path of the file; absolute if the path of the folder is absolute. */
   readonly file: string;
   /** Position of its first byte in the file. */
   readonly begin: number;
@@ -35,10 +35,10 @@ export interface TensorPlace {
   readonly shape: readonly number[];
 }
 
-/** Constants that older checkpoints store although they follow from the configuration. */
+/** Constants that older checkpoints store although they can be computed from the configuration. */
 const DERIVED = /\.rotary_emb\.inv_freq$/;
 
-/** Checks the heads of a folder's files against the model. @returns what they hold. @throws CheckpointError */
+/** Checks the headers of a folder's files against the model. @returns the layout of the files. @throws CheckpointError */
 export async function inspectWeights(folder: string, spec: ModelSpec): Promise<CheckpointLayout> {
   await using shards = await openShards(folder);
   const parameters = parametersByTensor(spec);
@@ -46,7 +46,10 @@ export async function inspectWeights(folder: string, spec: ModelSpec): Promise<C
   return layoutOf(shards.readers, (name) => parameters.has(name));
 }
 
-/** Where the numbers of every parameter lie, for whoever reads them itself. @throws CheckpointError as {@link readWeights} does, but for damage inside the numbers. */
+/**
+ * Where the values of every parameter are, for callers that read them themselves.
+ * @throws CheckpointError as {@link readWeights} does, except for damage inside the values, which are not read.
+ */
 export async function locateWeights(folder: string, spec: ModelSpec): Promise<TensorPlace[]> {
   await using shards = await openShards(folder);
   const parameters = parametersByTensor(spec);
@@ -54,7 +57,7 @@ export async function locateWeights(folder: string, spec: ModelSpec): Promise<Te
   return shards.readers.flatMap((reader) => placesIn(reader, (name) => parameters.get(name)?.name));
 }
 
-/** The places of the tensors of a file. @param parameterOf undefined = it is not wanted */
+/** Where the tensors of a file are. @param parameterOf the parameter of a tensor; undefined = the tensor is not wanted */
 export function placesIn(
   { path: file, header }: SafeTensorsReader,
   parameterOf: (tensor: string) => string | undefined,
@@ -67,7 +70,7 @@ export function placesIn(
 
 /**
  * Reads all weights of a folder, each file once.
- * @throws CheckpointError naming file and tensor.
+ * @throws CheckpointError that names file and tensor.
  */
 export async function readWeights(
   folder: string,
@@ -90,13 +93,13 @@ export async function readWeights(
   return { weights, layout, digest };
 }
 
-/** The digest that {@link readWeights} gives for a folder, without its numbers. @throws CheckpointError */
+/** The digest that {@link readWeights} returns for a folder, without keeping the weights. @throws CheckpointError */
 export async function digestOfWeights(folder: string): Promise<string> {
   await using shards = await openShards(folder);
   return await digestOfShards(shards, () => undefined);
 }
 
-/** Reads all files once. @returns their digest together. */
+/** Reads all files once. @returns their combined digest. */
 async function digestOfShards(
   { readers }: OpenShards,
   place: (entry: TensorEntry) => Float32Array | undefined,
@@ -106,12 +109,12 @@ async function digestOfShards(
   return combineDigests(digests);
 }
 
-/** The parameters by their names in the checkpoint, in order. */
+/** The parameters in order, by their names in the checkpoint. */
 export function parametersByTensor(spec: ModelSpec): Map<string, ParameterInfo> {
   return new Map(listParameters(spec).map((each) => [tensorNameOf(spec, each.name), each]));
 }
 
-/** Every parameter once and in its shape, and nothing that the model would not use. */
+/** Checks that the files have every parameter exactly once in its right shape, and no tensor that the model does not use. */
 function checkTensors(
   spec: ModelSpec,
   { readers, fileOf }: OpenShards,
@@ -145,7 +148,7 @@ function checkTensors(
   }
 }
 
-/** Whether a tensor may stand in a file without being read: it repeats what is known otherwise. */
+/** Whether a tensor may be in a file without being read, because its values are known from elsewhere. */
 function isLeftOut(spec: ModelSpec, name: string): boolean {
   return DERIVED.test(name) || (spec.isTied && name === tensorNameOf(spec, HEAD));
 }

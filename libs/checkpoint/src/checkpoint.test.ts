@@ -21,7 +21,7 @@ describe("checkpoints", () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  test("model, companions and optimizer come back as they were", async () => {
+  test("loading returns the saved model, companion files and optimizer unchanged", async () => {
     const weights = initialiseWeights(spec, 4);
     const optimizer = initialiseAdamW(listParameters(spec));
     optimizer.step = 17;
@@ -37,13 +37,13 @@ describe("checkpoints", () => {
     assert.equal(model.digest, saved.digest);
   });
 
-  test("a folder without an optimizer says so", async () => {
+  test("the optimizer of a folder without one is undefined", async () => {
     const other = path.join(folder, "export");
     await saveCheckpoint(other, { spec, weights: initialiseWeights(spec, 4), companions });
     assert.equal(await loadOptimizer(other, listParameters(spec)), undefined);
   });
 
-  test("weights that do not fit the configuration are refused by name and shape", async () => {
+  test("weights that do not fit the configuration are rejected with their name and shape", async () => {
     const other = path.join(folder, "misfit");
     await saveCheckpoint(other, { spec, weights: initialiseWeights(spec, 4), companions });
     const config = JSON.parse(await readFile(path.join(other, "config.json"), "utf8")) as Record<
@@ -58,7 +58,7 @@ describe("checkpoints", () => {
   });
 
   for (const name of ["config.json", "tokenizer.json", "model.safetensors.index.json"]) {
-    test(`a ${name} that would fill memory is refused before it is read`, async () => {
+    test(`a ${name} that would fill memory is rejected before it is read`, async () => {
       const other = path.join(folder, `huge-${name}`);
       await saveCheckpoint(other, { spec, weights: initialiseWeights(spec, 4), companions });
       if (name.endsWith("index.json")) await rename(path.join(other, MODEL_FILE), path.join(other, name));
@@ -72,7 +72,7 @@ describe("checkpoints", () => {
     });
   }
 
-  test("a missing folder is an error that names the file", async () => {
+  test("loading from a missing folder is a CheckpointError", async () => {
     await assert.rejects(loadModel(path.join(folder, "nowhere")), CheckpointError);
   });
 });

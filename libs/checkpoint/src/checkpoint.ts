@@ -2,12 +2,12 @@
  * Checkpoints as Hugging Face folders.
  *
  *   config.json             the model's shape
- *   model.safetensors       weights; or shards with model.safetensors.index.json
- *   tokenizer.json ...      the companions: tokenizer, chat template, generation defaults, as they were given
+ *   model.safetensors       the weights; or shards with model.safetensors.index.json
+ *   tokenizer.json ...      companion files, unchanged: tokenizer, chat template, generation defaults
  *   optimizer.safetensors   see optimizer-file.ts
  *
- * In memory all is float32. Weights and optimizer that were written as float32 come back bit by bit. Syncing the folder
- * to the disk, and renaming it as a commit, is the caller's.
+ * In memory all numbers are float32. Weights and optimizer state that were written as float32 are read back with the same
+ * bits. The caller syncs the folder to the disk and renames it to commit it.
  */
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -33,25 +33,25 @@ import { readCompanion } from "./read-companion.ts";
 import type { WeightWriter } from "./safetensors/header.ts";
 import { weightWriter } from "./safetensors/writer.ts";
 
-/** Files that belong to a model beside its weights, by name. */
+/** Contents of the files that accompany a model's weights, by file name. */
 export type Companions = Readonly<Record<string, string | Uint8Array>>;
 
-/** What the checkpoint said that a model came from, so that an export is like it. */
+/** Details of the checkpoint from which a model was loaded, so that an export can look the same. */
 export interface CheckpointOrigin {
   readonly config: ModelConfig;
   readonly layout: CheckpointLayout;
 }
 
-/** A model as a folder holds it. */
+/** The contents of a model's folder. */
 export interface ModelState {
   readonly spec: ModelSpec;
   readonly weights: Record<string, Float32Array>;
   readonly companions: Companions;
-  /** Absent = as Hone writes it: one float32 file. */
+  /** Absent = the layout that Hone writes by default, one float32 file. */
   readonly origin?: CheckpointOrigin;
 }
 
-/** What was written. */
+/** Digest and size of what was written. */
 export interface SavedModel {
   /** SHA-256 of the weights' file, hexadecimal; of several files, that of their digests. */
   readonly digest: string;
@@ -71,10 +71,10 @@ const COMPANION_FILES = [
   "tokenizer_config.json",
   "vocab.json",
 ];
-/** As `transformers` names them in config.json. */
+/** The names that `transformers` uses in config.json. */
 const DTYPE_NAMES = { F32: "float32", F16: "float16", BF16: "bfloat16" } as const;
 
-/** Writes a model, and the optimizer where one is given, into a folder that is made if missing. */
+/** Writes a model, and the optimizer if one is given, into a folder, which is created if it is missing. */
 export async function saveCheckpoint(
   folder: string,
   model: ModelState,
@@ -86,7 +86,7 @@ export async function saveCheckpoint(
   return { ...saved, bytes: saved.bytes + optimizerBytes };
 }
 
-/** The same with weights that lie elsewhere. @param writeWeights writes the files of weights. */
+/** Does the same for weights that this process does not hold. @param writeWeights writes the files of weights. */
 export async function saveCheckpointWith(
   folder: string,
   { spec, companions, origin }: Omit<ModelState, "weights">,
@@ -120,7 +120,7 @@ export async function saveCheckpointWith(
   return { digest: combineDigests(digests), bytes };
 }
 
-/** A model that was read, with what an export needs to be like its folder. */
+/** A model that was read, with what an export needs to look like its folder. */
 export type LoadedModel = Required<ModelState> & {
   /** SHA-256 of the weights' file, hexadecimal; of several files, that of their digests. */
   readonly digest: string;
@@ -128,8 +128,8 @@ export type LoadedModel = Required<ModelState> & {
 
 /**
  * Reads a model.
- * @param allocate makes the array of a parameter, for weights that threads share.
- * @throws CheckpointError naming file and tensor where something is missing, damaged, unexpected or of another shape.
+ * @param allocate makes the array of a parameter, for instance in memory that threads share.
+ * @throws CheckpointError that names file and tensor if something is missing, damaged, unexpected or of the wrong shape.
  */
 export async function loadModel(folder: string, allocate?: WeightAllocator): Promise<LoadedModel> {
   const config = await loadConfig(folder);
@@ -139,8 +139,8 @@ export async function loadModel(folder: string, allocate?: WeightAllocator): Pro
 }
 
 /**
- * Reads everything of a model but its weights, of which only the heads are checked.
- * @throws CheckpointError as {@link loadModel} does, but for damage inside the numbers.
+ * Reads everything of a model but its weights; of the weight files, only the headers are read and checked.
+ * @throws CheckpointError as {@link loadModel} does, except for damage inside the values.
  */
 export async function inspectModel(folder: string): Promise<Omit<LoadedModel, "weights" | "digest">> {
   const config = await loadConfig(folder);
@@ -149,7 +149,7 @@ export async function inspectModel(folder: string): Promise<Omit<LoadedModel, "w
   return { spec, companions: await loadCompanions(folder), origin: { config, layout } };
 }
 
-/** Reads config.json. @throws CheckpointError where it is missing or no JSON object. */
+/** Reads config.json. @throws CheckpointError if it is missing or not a JSON object. */
 async function loadConfig(folder: string): Promise<ModelConfig> {
   const file = path.join(folder, CONFIG_FILE);
   const text = (await readCompanion(file)).toString("utf8");
@@ -163,13 +163,13 @@ async function loadConfig(folder: string): Promise<ModelConfig> {
   throw new CheckpointError(file, "it holds an object", text.slice(0, 40));
 }
 
-/** The configuration as it is, but for the stored type: `dtype`, or `torch_dtype` as it was called before. */
+/** The configuration, with only the stored type changed: `dtype`, or `torch_dtype` in older versions. */
 function withDtype(config: ModelConfig, layout: CheckpointLayout): ModelConfig {
   const key = "dtype" in config ? "dtype" : "torch_dtype";
   return { ...config, [key]: DTYPE_NAMES[mainType(layout)] };
 }
 
-/** Reads the files beside the weights that a model needs to be used. */
+/** Reads the files that accompany the weights. */
 export async function loadCompanions(folder: string): Promise<Companions> {
   const names = await readdir(folder);
   const companions: Record<string, string | Uint8Array> = {};

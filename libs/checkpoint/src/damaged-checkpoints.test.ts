@@ -25,7 +25,7 @@ describe("damaged checkpoints", () => {
   });
   after(() => rm(folder, { recursive: true }));
 
-  /** Loads with one file replaced; anything thrown but an error of ours fails the test. */
+  /** Loads the folder with one file replaced. Any thrown error that is not a HoneError fails the test. */
   async function loadWith(name: string, bytes: Uint8Array): Promise<void> {
     const file = path.join(folder, name);
     const original = await readFile(file);
@@ -42,9 +42,9 @@ describe("damaged checkpoints", () => {
   }
 
   for (const name of ["config.json", "model.safetensors", "optimizer.safetensors"]) {
-    test(`${name} of any bytes is read or refused`, async () => {
+    test(`${name} with any bytes is either read or rejected`, async () => {
       const original = await readFile(path.join(folder, name));
-      // The heads are what is parsed; damage inside the numbers is what digests are for.
+      // Only the headers are parsed; digests detect damage inside the values.
       const head = damaged(original.subarray(0, 600)).map((bytes) =>
         Buffer.concat([bytes, original.subarray(600)]),
       );
@@ -61,7 +61,7 @@ describe("damaged checkpoints", () => {
     });
   }
 
-  test("files of other kinds in each other's places are refused", async () => {
+  test("an optimizer file in the place of the weights is rejected", async () => {
     const optimizer = await readFile(path.join(folder, "optimizer.safetensors"));
     await assert.rejects(async () => {
       await writeFile(path.join(folder, "model.safetensors"), optimizer);

@@ -1,7 +1,7 @@
-/** Errors of reading checkpoints. They are terminal, as the same input fails again. */
+/** Errors of reading checkpoints. They are terminal, because the same input fails again. */
 import { TerminalError } from "@hone/core";
 
-/** A checkpoint folder or file is not what it should be. */
+/** A checkpoint folder or file is missing or invalid. */
 export class CheckpointError extends TerminalError {
   readonly path: string;
 

@@ -1,5 +1,5 @@
 /**
- * Checkpoints: weights, adapters and optimizer state in files that Hugging Face and PEFT read, one tensor after the other.
+ * Checkpoints: weights, adapters and optimizer state in the file formats of Hugging Face and PEFT.
  */
 export type { AdapterState, InspectedAdapter } from "./adapter.ts";
 export {

@@ -1,9 +1,9 @@
 /**
- * Models as folders of either kind give them: a checkpoint as it is, a PEFT folder merged into its base:
+ * Loads models from both kinds of folders: a checkpoint as it is, and a PEFT folder merged into its base model:
  *
  *   W + (alpha / r) B A
  *
- * The product is computed by one graph in a fixed order, so that the same adapter and base give the same bits.
+ * One graph computes the product in a fixed order, so that the same adapter and base model always give the same bits.
  */
 import path from "node:path";
 import { adaptedParameter, type LoraSpec, listAdapterParameters, type ModelSpec } from "@hone/nn";
@@ -20,20 +20,20 @@ import {
 import { CheckpointError } from "./errors.ts";
 import { SafeTensorsReader } from "./safetensors/reader.ts";
 
-/** Finds the folder of a base model that an adapter names by an id of the hub. */
+/** Finds the folder of an adapter's base model, which the adapter names by a path or a model id of the hub. */
 export type FindBase = (base: BaseReference) => Promise<string>;
 
 export interface LoadMergedOptions {
-  /** Makes the array of a parameter, for weights that threads share. */
+  /** Makes the array of a parameter, for instance in memory that threads share. */
   readonly allocate?: WeightAllocator;
-  /** Absent = only bases that are folders are found. */
+  /** Absent = only base models that are named by a folder are found. */
   readonly findBase?: FindBase;
 }
 
 /**
- * Reads a model, merging its adapters where the folder holds some.
- * @returns the digest is that of the folder's own weights.
- * @throws CheckpointError as `loadModel` does, and where the base is missing or not the one that the adapters belong to.
+ * Reads a model. If the folder holds adapters, they are merged into their base model.
+ * @returns the model; its digest is that of the weights in the folder itself, so of the adapters if there are any.
+ * @throws CheckpointError as `loadModel` does, and if the base model is missing or not the one that was adapted.
  */
 export async function loadMerged(
   folder: string,
@@ -49,7 +49,7 @@ export async function loadMerged(
   return { ...model, companions: { ...model.companions, ...(await loadCompanions(folder)) }, digest };
 }
 
-/** Reads everything of a model but its weights, as `inspectModel` does, of a folder of either kind. */
+/** Reads everything of a model but its weights, as `inspectModel` does, from a folder of either kind. */
 export async function inspectMerged(
   folder: string,
   findBase?: FindBase,
@@ -61,34 +61,37 @@ export async function inspectMerged(
 }
 
 /**
- * The folder of the model that a folder's adapters belong to; undefined where it holds none.
- * @param findBase undefined = only bases that are folders are found.
- * @throws CheckpointError where the base is none of them, or the folder does not say which it is.
+ * The folder of the base model of a folder's adapters; undefined if the folder holds no adapters.
+ * @param findBase undefined = only base models that are named by a folder are found.
+ * @throws CheckpointError if the base model cannot be found, or the folder does not name it.
  */
 export async function findBaseFolder(folder: string, findBase?: FindBase): Promise<string | undefined> {
   if (!(await isAdapterFolder(folder))) return undefined;
   const { base } = await inspectAdapter(folder);
-  // A file from outside may name any folder: whoever has rules about folders gives a `findBase`, which knows them.
+  // A file from outside may name any folder. Callers that restrict folders pass a `findBase` that checks them.
   const place = base.place.startsWith(".") ? path.resolve(folder, base.place) : base.place;
   if (findBase !== undefined) return findBase({ ...base, place });
   if (path.isAbsolute(place)) return place;
   throw new CheckpointError(folder, "its base model is a folder of this machine", base.place);
 }
 
-/** The digest that {@link loadMerged} gives, without the numbers. */
+/** The digest that {@link loadMerged} returns, without loading the weights. */
 export async function digestOfMerged(folder: string): Promise<string> {
   if (!(await isAdapterFolder(folder))) return digestOfWeights(folder);
   await using reader = await SafeTensorsReader.open(path.join(folder, ADAPTER_FILE));
   return await reader.readInto(() => undefined);
 }
 
-/** Where the numbers of a parameter lie, and of the adapter that is added to it. */
+/** Where the values of a parameter are, and those of the adapter that is added to it. */
 export interface MergedPlace extends TensorPlace {
   /** factor B A */
   readonly merged?: { readonly a: TensorPlace; readonly b: TensorPlace; readonly factor: number };
 }
 
-/** Where the numbers that {@link loadMerged} gives lie, for whoever reads them itself. @throws CheckpointError as it does. */
+/**
+ * Where the values that {@link loadMerged} returns are, for callers that read them themselves.
+ * @throws CheckpointError as `loadMerged` does.
+ */
 export async function locateMerged(
   folder: string,
   spec: ModelSpec,
@@ -111,7 +114,7 @@ export async function locateMerged(
   });
 }
 
-/** @throws CheckpointError where the base is not the one that the adapters were trained on. */
+/** @throws CheckpointError if the base model is not the one that the adapters were trained on. */
 export function requireBase(folder: string, wanted: string | undefined, found: string): void {
   if (wanted === undefined || wanted === found) return;
   throw new CheckpointError(folder, `the weights of its base have the SHA-256 ${wanted}`, found);

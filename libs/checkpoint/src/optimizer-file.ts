@@ -1,5 +1,5 @@
 /**
- * The optimizer's state beside the weights, of the parameters that are trained:
+ * The file of the optimizer's state, which lies beside the weights and covers the trained parameters:
  *
  *   optimizer.safetensors   moments `m.*` and `v.*` as float32; the number of updates in its metadata
  */
@@ -14,7 +14,7 @@ import { type TensorToWrite, writeSafeTensors } from "./safetensors/writer.ts";
 
 const OPTIMIZER_FILE = "optimizer.safetensors";
 
-/** Reads the optimizer's state that belongs to these parameters; undefined where the folder has none. */
+/** Reads the optimizer's state of these parameters; undefined if the folder has none. */
 export async function loadOptimizer(
   folder: string,
   parameters: readonly ParameterInfo[],
@@ -39,7 +39,7 @@ export async function loadOptimizer(
   return state;
 }
 
-/** Writes it. @returns the size of the file in bytes. */
+/** Writes the optimizer's state. @returns the size of the file in bytes. */
 export async function saveOptimizer(
   folder: string,
   parameters: readonly ParameterInfo[],

@@ -1,4 +1,4 @@
-/** What AdamW remembers of the updates before. */
+/** The state that AdamW keeps from earlier updates. */
 import { allocateShared, type ParameterInfo } from "@hone/nn";
 
 /** First and second moments by parameter name, and the number of updates made. */
@@ -8,7 +8,7 @@ export interface AdamWState {
   readonly v: Readonly<Record<string, Float32Array>>;
 }
 
-/** State before the first update of the parameters that are trained, in memory that threads share. */
+/** The state of the trained parameters before the first update, in memory that threads share. */
 export function initialiseAdamW(parameters: readonly ParameterInfo[]): AdamWState {
   const zeros = () =>
     Object.fromEntries(

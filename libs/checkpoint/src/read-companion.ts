@@ -1,12 +1,12 @@
-/** Reading the files beside the weights: configurations, indices, tokenizers. They come from anybody, and are read whole. */
+/** Reads the files beside the weights: configurations, indices, tokenizers. They are untrusted and are read whole. */
 
 import { open } from "node:fs/promises";
 import { CheckpointError } from "./errors.ts";
 
-/** The largest tokenizers have 35 MB; what is larger would fill memory for nothing. */
+/** The largest tokenizers have 35 MB; much larger files would only fill memory. */
 const MAX_FILE_BYTES = 128 * 1024 * 1024;
 
-/** @throws CheckpointError where it cannot be read, or is larger than any such file. */
+/** @throws CheckpointError if the file cannot be read or exceeds the size limit. */
 export async function readCompanion(file: string): Promise<Buffer> {
   try {
     await using handle = await open(file);

@@ -1,6 +1,6 @@
 /**
- * Numbers as checkpoints store them. In memory all are float32: widening is exact, so what is read and written back in
- * the same type keeps its bits; narrowing rounds to the nearest, ties to even, as PyTorch does.
+ * The number types of checkpoints. In memory all numbers are float32. Widening is exact, so a number that is read and
+ * written back in the same type keeps its bits; narrowing rounds to the nearest, ties to even, as PyTorch does.
  */
 
 /** Stored types by their names in safetensors files. */
@@ -53,7 +53,7 @@ function narrowBfloat16(values: Float32Array, raw: ArrayBuffer): void {
   const halves = new Uint16Array(raw, 0, values.length);
   for (let i = 0; i < bits.length; i++) {
     const value = bits[i]!;
-    // Rounding would carry some NaNs into infinity: they keep their sign and become the quiet one.
+    // Rounding would turn some NaNs into infinity, so every NaN becomes a quiet NaN of the same sign.
     const isNotANumber = (value & 0x7fff_ffff) > 0x7f80_0000;
     halves[i] = isNotANumber ? (value >>> 16) | 0x40 : (value + 0x7fff + ((value >>> 16) & 1)) >>> 16;
   }

@@ -1,17 +1,17 @@
 /**
- * The head of a safetensors file (https://github.com/huggingface/safetensors): 8 bytes header length (little endian),
+ * The start of a safetensors file (https://github.com/huggingface/safetensors): 8 bytes header length (little endian),
  * the header as JSON, then the data of all tensors without gaps.
  */
 
 import { CheckpointError } from "../errors.ts";
 import { codecOf, type ElementType, isElementType } from "./element-types.ts";
 
-/** Where a tensor lies. */
+/** Where a tensor is in the file. */
 export interface TensorEntry {
   readonly name: string;
   readonly type: ElementType;
   readonly shape: readonly number[];
-  /** From the start of the file. */
+  /** Offset from the start of the file. */
   readonly begin: number;
   readonly end: number;
 }
@@ -22,14 +22,14 @@ export interface SafeTensorsHeader {
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** Bytes that tell the length of the header. */
+/** Number of bytes that state the length of the header. */
 export const LENGTH_BYTES = 8;
-/** A header above this is damage, not a model: the format's own limit. */
+/** The format's own limit; a longer header means that the file is damaged. */
 const MAX_HEADER_BYTES = 100_000_000;
-/** Data starts at a multiple of this, so that arrays can be viewed in place. */
+/** Data starts at a multiple of this, so that typed arrays can view it in place. */
 const ALIGNMENT = 8;
 
-/** @throws CheckpointError where the file cannot hold a header of the length that it states. */
+/** @throws CheckpointError if the file cannot hold a header of the stated length. */
 export function headerLength(start: Uint8Array, fileBytes: number, path: string): number {
   const view = new DataView(start.buffer, start.byteOffset, start.byteLength);
   const length = start.length < LENGTH_BYTES ? -1 : Number(view.getBigUint64(0, true));
@@ -42,7 +42,7 @@ export function headerLength(start: Uint8Array, fileBytes: number, path: string)
 /**
  * Reads and checks a header.
  * @param fileBytes size of the whole file.
- * @throws CheckpointError where it is no header, or not one of this file: a tensor outside, a gap, bytes left over.
+ * @throws CheckpointError if it is not a header or does not fit the file: a tensor beyond its end, a gap, or bytes left over.
  */
 export function parseHeader(header: Uint8Array, fileBytes: number, path: string): SafeTensorsHeader {
   const parsed = parseJson(header, path);
@@ -64,23 +64,23 @@ export function parseHeader(header: Uint8Array, fileBytes: number, path: string)
   return { entries, metadata: metadata as Readonly<Record<string, string>> };
 }
 
-/** A tensor to lay out in a file. */
+/** A tensor that is to be written to a file. */
 export type TensorLayout = Pick<TensorEntry, "name" | "type" | "shape">;
 
 /** A file of weights that is to be written. */
 export interface WeightFile {
   readonly path: string;
-  /** In their order; `parameter` is what Hone calls the numbers of a tensor. */
+  /** In the order in which they are written; `parameter` is Hone's name for a tensor. */
   readonly tensors: ReadonlyArray<TensorLayout & { readonly parameter: string }>;
   readonly metadata: Readonly<Record<string, string>>;
 }
 
-/** What was written of each file: its SHA-256, hexadecimal, and its size. */
+/** Writes the files. @returns for each file its hexadecimal SHA-256 and its size. */
 export type WeightWriter = (
   files: readonly WeightFile[],
 ) => Promise<ReadonlyArray<{ readonly digest: string; readonly bytes: number }>>;
 
-/** The head of a file that holds the tensors in the order given, up to where their data begins. */
+/** The bytes of a file before its data: length and header for tensors in the given order. */
 export function encodeHeader(
   tensors: readonly TensorLayout[],
   metadata: Readonly<Record<string, string>>,

@@ -1,6 +1,6 @@
 /**
- * Reads a safetensors file into arrays that the caller has: float32 data goes straight to its place, narrower types
- * through small buffers, so that loading never holds a second copy of the weights.
+ * Reads a safetensors file into arrays of the caller: float32 data is read directly into them, narrower types go through
+ * small buffers, so that loading never holds a second copy of the weights.
  */
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
@@ -14,14 +14,14 @@ import {
   type TensorEntry,
 } from "./header.ts";
 
-/** Bytes read at once: large enough for the disk, small beside any model. */
+/** Bytes read at once: large enough for fast reads, small compared with any model. */
 const CHUNK_BYTES = 4 * 2 ** 20;
 
 export class SafeTensorsReader implements AsyncDisposable {
   readonly path: string;
   readonly header: SafeTensorsHeader;
   readonly #file: FileHandle;
-  /** Up to where the data begins. */
+  /** The bytes before the data. */
   readonly #start: Uint8Array;
 
   private constructor(path: string, file: FileHandle, start: Uint8Array, header: SafeTensorsHeader) {
@@ -31,7 +31,7 @@ export class SafeTensorsReader implements AsyncDisposable {
     this.header = header;
   }
 
-  /** @throws CheckpointError where the file is missing, truncated or no safetensors file. */
+  /** @throws CheckpointError if the file is missing, truncated or not a safetensors file. */
   static async open(path: string): Promise<SafeTensorsReader> {
     const file = await openFile(path);
     try {
@@ -50,7 +50,7 @@ export class SafeTensorsReader implements AsyncDisposable {
 
   /**
    * Reads the whole file once.
-   * @param targetOf the array of each tensor, of its size; undefined = it is not wanted.
+   * @param targetOf the array for a tensor, of the same size; undefined = the tensor is not wanted.
    * @returns SHA-256 of the file, hexadecimal.
    */
   async readInto(targetOf: (entry: TensorEntry) => Float32Array | undefined): Promise<string> {
@@ -60,7 +60,7 @@ export class SafeTensorsReader implements AsyncDisposable {
       const { value: piece } = pieces.next();
       return piece && { piece, read: readFully(this.#file, piece.raw, piece.at, this.path) };
     };
-    // The next piece is on its way while this one is hashed.
+    // The next piece is read while this one is hashed.
     for (let current = startNext(); current !== undefined; ) {
       const { piece, read } = current;
       await read;
@@ -75,7 +75,7 @@ export class SafeTensorsReader implements AsyncDisposable {
     await this.#file.close();
   }
 
-  /** What is read, in the order of the file. A piece is finished before the one after the next is asked for. */
+  /** The pieces to read, in the order of the file. With two buffers, piece n must be finished before piece n + 2 is requested. */
   *#pieces(targetOf: (entry: TensorEntry) => Float32Array | undefined): Generator<Piece, undefined> {
     const scratches: ArrayBuffer[] = [];
     const nextScratch = (): ArrayBuffer => {
@@ -111,9 +111,9 @@ export class SafeTensorsReader implements AsyncDisposable {
 interface Piece {
   /** Position of its first byte in the file. */
   readonly at: number;
-  /** Where it is read to. */
+  /** The bytes are read into this array. */
   readonly raw: Uint8Array;
-  /** Takes it to its place where that is another one. */
+  /** Converts the bytes into the target array; absent if they were read directly into it or are not wanted. */
   readonly finish?: () => void;
 }
 

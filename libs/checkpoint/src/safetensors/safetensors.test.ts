@@ -16,7 +16,7 @@ before(async () => {
 });
 after(() => rm(folder, { recursive: true }));
 
-/** A file with a header as given and some bytes of data. */
+/** Writes a file with the given header and data. */
 async function fileWith(header: unknown, data: Uint8Array): Promise<string> {
   const text = Buffer.from(JSON.stringify(header));
   const size = Buffer.alloc(8);
@@ -31,7 +31,7 @@ const one = (dtype: string, shape: number[], bytes: number) => ({
 });
 
 describe("safetensors", () => {
-  test("what is written as float32 comes back bit by bit, with metadata, digest and size", async () => {
+  test("float32 values are read back with the same bits, with metadata, digest and size", async () => {
     const file = path.join(folder, "a.safetensors");
     const a = Float32Array.of(1, -0, Number.NaN, 1e-40);
     const b = Float32Array.from({ length: 3 * 2 ** 20 }, (_, i) => i);
@@ -60,7 +60,7 @@ describe("safetensors", () => {
   });
 
   for (const type of [ElementType.F16, ElementType.BF16]) {
-    test(`every ${type} number is read and written back as the same bits`, async () => {
+    test(`every ${type} number keeps its bits when it is read and written back`, async () => {
       const halves = Uint16Array.from({ length: 2 ** 16 }, (_, i) => i);
       const data = new Uint8Array(halves.buffer);
       const source = await fileWith(one(type, [256, 256], data.length), data);
@@ -107,7 +107,7 @@ describe("safetensors", () => {
     ],
   ];
   for (const [what, header, data, message] of cases) {
-    test(`${what} is refused with the file's path`, async () => {
+    test(`${what} is rejected with the file's path`, async () => {
       const file = await fileWith(header, data);
       await assert.rejects(readTensors(file), (error) => {
         assert.ok(error instanceof CheckpointError && error.path === file);
@@ -117,7 +117,7 @@ describe("safetensors", () => {
     });
   }
 
-  test("a file without a header and one that is missing are refused", async () => {
+  test("a file without a header and a missing file are rejected", async () => {
     const file = path.join(folder, "short");
     for (const bytes of [Buffer.from("abc"), Buffer.from("an HTML page, not a model")]) {
       await writeFile(file, bytes);

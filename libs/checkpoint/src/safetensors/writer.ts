@@ -1,4 +1,4 @@
-/** Writes a safetensors file piece by piece: what is written is never held a second time. */
+/** Writes a safetensors file piece by piece, so that no second copy of the weights is held. */
 import { createHash } from "node:crypto";
 import { type FileHandle, open } from "node:fs/promises";
 import { codecOf, ElementType } from "./element-types.ts";
@@ -7,12 +7,12 @@ import { encodeHeader, type TensorLayout, type WeightWriter } from "./header.ts"
 /** Values converted and written at once. */
 const CHUNK_VALUES = 2 ** 20;
 
-/** A tensor with its values, as many as its shape says. */
+/** A tensor with its values. Their number must match the shape. */
 export interface TensorToWrite extends TensorLayout {
   readonly data: Float32Array;
 }
 
-/** Writes files one after the other from weights in memory. */
+/** A writer that writes files one after the other from weights in memory. */
 export function weightWriter(weights: Readonly<Record<string, Float32Array>>): WeightWriter {
   return async (files) => {
     const written: { digest: string; bytes: number }[] = [];
@@ -24,7 +24,7 @@ export function weightWriter(weights: Readonly<Record<string, Float32Array>>): W
   };
 }
 
-/** Lays tensors out in the order given. @returns SHA-256 of the file, hexadecimal, and its size. */
+/** Writes tensors in the given order. @returns the hexadecimal SHA-256 of the file and its size. */
 export async function writeSafeTensors(
   path: string,
   tensors: readonly TensorToWrite[],
@@ -34,7 +34,7 @@ export async function writeSafeTensors(
   let bytes = 0;
   await using file = await open(path, "w");
   const write = async (chunk: Uint8Array) => {
-    // Hashed while it is on its way to the disk.
+    // The chunk is hashed while it is being written.
     const written = writeFully(file, chunk, bytes);
     hash.update(chunk);
     await written;
