@@ -8,7 +8,7 @@ import { ChatRenderer } from "./chat-renderer.ts";
 import { ChatTemplateError, TemplateLimitError } from "./errors.ts";
 import { CHATML_TEMPLATE, chatmlTokenizer, FORGETFUL_TEMPLATE } from "./testing.ts";
 
-/** CPU time in which a rendering is refused; it takes a few hundred milliseconds on a slow core. */
+/** CPU time within which a rendering must be refused; it takes a few hundred milliseconds on a slow core. */
 const REFUSED_WITHIN_MS = 5_000;
 
 const render = (text: string, messages: readonly ChatMessage[] = []) =>
@@ -36,7 +36,7 @@ const BOMBS: Readonly<Record<string, string>> = {
 
 describe("BoundedTemplate", () => {
   for (const [name, text] of Object.entries(BOMBS)) {
-    test(`refuses ${name}, and in time`, () => {
+    test(`refuses ${name} within the time limit`, () => {
       const before = process.cpuUsage();
       assert.throws(() => render(text));
       const { user, system } = process.cpuUsage(before);
@@ -45,7 +45,7 @@ describe("BoundedTemplate", () => {
     });
   }
 
-  test("refuses texts that are too long or nest too deep, and what it does not know", () => {
+  test("refuses templates that are too long, nest too deeply or use unsupported statements", () => {
     assert.throws(() => render("x".repeat(300_000)), TemplateLimitError);
     assert.throws(() => render(nested(9_000)));
     for (const text of [
@@ -59,7 +59,7 @@ describe("BoundedTemplate", () => {
     }
   });
 
-  test("renders what a template of a model does with its globals", () => {
+  test("provides the global functions and constants that templates of models use", () => {
     assert.equal(
       render("{% for i in range(2, 8, 3) %}{{ i }}{% endfor %}{{ true and none is none }}"),
       "25true",
@@ -68,7 +68,7 @@ describe("BoundedTemplate", () => {
     assert.throws(() => render("{{ raise_exception('no tools') }}"), /no tools/);
   });
 
-  test("takes a long conversation", () => {
+  test("renders a long conversation", () => {
     const messages = Array.from(
       { length: 2_000 },
       (_, i): ChatMessage => ({
@@ -85,13 +85,13 @@ describe("BoundedTemplate", () => {
 describe("a tokenizer with a bad chat template", () => {
   test("is refused when its renderer is made", () => {
     for (const bomb of Object.values(BOMBS)) {
-      if (bomb.includes("macro f(n) %}{{ f(n)")) continue; // ends with the stack, as any error of a template
+      if (bomb.includes("macro f(n) %}{{ f(n)")) continue; // overflows the stack, which counts as an ordinary template error
       assert.throws(() => new ChatRenderer(chatmlTokenizer(bomb)), ChatTemplateError, bomb);
     }
     assert.throws(() => new ChatRenderer(chatmlTokenizer(nested(9_000))), ChatTemplateError);
   });
 
-  test("of any bytes is refused, or renders", () => {
+  test("with any bytes is refused or renders", () => {
     const template = fc.oneof(
       fc.string({ unit: "binary", maxLength: 100 }),
       ...[CHATML_TEMPLATE, FORGETFUL_TEMPLATE].map((text) =>

@@ -1,11 +1,12 @@
 /**
- * A chat template that renders within bounds, whatever it holds: it comes with a model or a run file, from anybody.
+ * A chat template that renders within limits. Templates come with a model or a run file, so they are untrusted.
  *
- * B1: every expression and statement costs a step, and what it gives costs by its size; the budget follows the
- *     conversation, so that honest templates stay far below it and no template runs longer than a second or so.
- * B2: no value grows beyond MAX_VALUE_SIZE, so neither do the parts of the language that count as one step (filters,
- *     `tojson`, joins); what a value holds many times counts as often.
- * B3: the time does not matter, the steps do: the same template is refused everywhere, on busy machines as on idle ones.
+ * B1: every expression and statement costs a step, and its value costs further steps in proportion to its size. The budget
+ *     grows with the conversation, so that ordinary templates stay far below it and no template runs much longer than a
+ *     second.
+ * B2: no value grows beyond MAX_VALUE_SIZE. This also limits the operations that count as one step (filters, `tojson`,
+ *     joins). An element that a value contains several times is counted each time.
+ * B3: steps are limited, not time, so that busy and idle machines refuse the same templates.
  */
 
 import { Environment, Interpreter, parse, tokenize } from "@huggingface/jinja";
@@ -13,41 +14,41 @@ import { TemplateLimitError } from "./errors.ts";
 
 /** Templates of chat models have up to 20,000 characters. */
 const MAX_TEMPLATE_CHARACTERS = 262_144;
-/** Steps of a conversation without messages; templates of chat models take some hundred for their preamble. */
+/** Steps allowed without any messages; templates of chat models take a few hundred for their preamble. */
 const BASE_STEPS = 1_000_000;
-/** Templates of chat models take up to some hundred steps for each message. */
+/** Steps allowed for each message; templates of chat models take up to a few hundred. */
 const STEPS_PER_MESSAGE = 10_000;
-/** Characters, or values in a list with all that they hold. A context of a million tokens has some four million characters. */
+/** Limit for characters or nested elements. A context of a million tokens has about four million characters. */
 const MAX_VALUE_SIZE = 16_777_216;
-/** Numbers of one range(). */
+/** The most numbers that one range() may have. */
 const MAX_RANGE = 100_000;
-/** A string costs a step for so many characters: copying is cheaper than evaluating. */
+/** A string costs one step for this many characters, because copying is cheaper than evaluating. */
 const CHARACTERS_PER_STEP = 64;
 
-/** What a template computes with. */
+/** A value during rendering. */
 interface Value {
   readonly value: unknown;
 }
 
-/** Names that a template knows. */
+/** The variables of a template. */
 interface Scope {
   set(name: string, value: unknown): unknown;
 }
 
-/** The library's interpreter as it is used here; its declarations name files in a way that this compiler does not follow. */
+/** The used part of the library's interpreter; this compiler cannot resolve the imports in the library's own declarations. */
 interface LibraryInterpreter {
   run(program: unknown): Value;
   evaluate(node: unknown, scope: Scope): Value;
 }
 const LibraryInterpreter: new (scope: Scope) => LibraryInterpreter = Interpreter;
 
-/** What a template may call, beside the language's own. */
+/** Functions that a template may call in addition to those of the language. */
 export type TemplateFunctions = Readonly<Record<string, (...args: never[]) => unknown>>;
 
 export class BoundedTemplate {
   readonly #program: unknown;
 
-  /** @throws where the text is no template, nests deeper than the stack, or is longer than any template. */
+  /** @throws if the text is not a template, is too long, or nests so deeply that the stack overflows. */
   constructor(text: string) {
     if (text.length > MAX_TEMPLATE_CHARACTERS) {
       throw new TemplateLimitError(`${MAX_TEMPLATE_CHARACTERS} characters`, `${text.length}`);
@@ -57,7 +58,7 @@ export class BoundedTemplate {
 
   /**
    * @param variables by name; the conversation is `messages`.
-   * @throws {TemplateLimitError} beyond the bounds, and what the template raises.
+   * @throws {TemplateLimitError} if a limit is exceeded, and any error that the template raises.
    */
   render(
     variables: Readonly<Record<string, unknown>> & { readonly messages: readonly unknown[] },
@@ -105,13 +106,13 @@ class CountingInterpreter extends LibraryInterpreter {
     }
   }
 
-  /** How much a value holds, what it holds many times as often. A namespace that changed counts as when it was first seen. */
+  /** The size of a value with everything in it (B2). A namespace that changed later keeps the size from when it was first seen. */
   #sizeOf(content: unknown): number {
     if (typeof content === "string") return 1 + content.length;
     if (!isContainer(content)) return 1;
     const known = this.#sizes.get(content);
     if (known !== undefined) return known;
-    this.#sizes.set(content, 1); // of one that holds itself
+    this.#sizes.set(content, 1); // for a container that contains itself
     let size = 1;
     for (const element of content.values()) size += this.#sizeOf(element.value);
     if (size > MAX_VALUE_SIZE) throw tooLarge(size);
@@ -134,7 +135,7 @@ function tooLarge(size: number): TemplateLimitError {
   return new TemplateLimitError(`values of ${MAX_VALUE_SIZE} characters or elements`, `one of ${size}`);
 }
 
-/** Python's, with a bound. */
+/** Python's range() with a limit on its length. */
 function range(first: number, second?: number, step = 1): number[] {
   const [begin, end] = second === undefined ? [0, first] : [first, second];
   const count = Math.max(0, Math.ceil((end - begin) / step));
@@ -142,7 +143,7 @@ function range(first: number, second?: number, step = 1): number[] {
   return Array.from({ length: count }, (_, i) => begin + i * step);
 }
 
-/** Names that every template knows, in both spellings of the language. */
+/** Constants and functions of every template; the language allows both spellings of the constants. */
 const CONSTANTS: Readonly<Record<string, unknown>> = {
   true: true,
   false: false,

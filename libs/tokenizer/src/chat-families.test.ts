@@ -1,9 +1,9 @@
 /**
- * What the engine holds after a turn, for each family's format: turns are appended, and the result is the template's
- * own rendering of the whole conversation wherever the template leaves earlier turns as they were.
+ * Tests the token ids that the engine holds after each turn, for each family's format: turns are appended, and the result
+ * equals the template's rendering of the whole conversation wherever the template leaves earlier turns unchanged.
  *
- * The templates are short ones that do what those of the families do. Where HONE_TEST_MODEL names the folder of a real model,
- * its own files are held to the same.
+ * The templates are short versions that behave like those of the families. If HONE_TEST_MODEL names the folder of a real
+ * model, its own files are tested in the same way.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -26,7 +26,7 @@ const chatmlWithSystem = (system: string) => `
 {%- endfor %}
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{%- endif %}`;
 
-/** Always a system turn, with a date; contents are trimmed. */
+/** Always has a system turn with a date, and trims contents. */
 const LLAMA3_TEMPLATE = `
 {{- bos_token }}
 {%- set system = '' %}
@@ -41,7 +41,7 @@ const LLAMA3_TEMPLATE = `
 {%- endfor %}
 {%- if add_generation_prompt %}{{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' }}{%- endif %}`;
 
-/** Drops the thoughts of turns before the last question, and wraps what tools say as turns of the user. */
+/** Drops the thoughts of turns before the last question, and renders tool messages as turns of the user. */
 const QWEN3_TEMPLATE = `
 {%- set state = namespace(last_question=messages | length - 1, is_found=false) %}
 {%- for message in messages[::-1] %}
@@ -76,7 +76,7 @@ function rendererOf(tokens: ChatTokens, template: string): ChatRenderer {
   return new ChatRenderer(byteTokenizer(tokens, template));
 }
 
-/** A conversation as the engine sees it: what it was shown, and what it sampled, token by token. */
+/** A conversation as the engine holds it: the tokens of its prompts and the tokens that it sampled. */
 class Held {
   ids: readonly number[];
   text: string;
@@ -89,7 +89,7 @@ class Held {
     ({ tokenIds: this.ids, text: this.text } = renderer.render(messages));
   }
 
-  /** The model answers, and more is said. @returns undefined when the template rewrites what was shown. */
+  /** Adds an answer of the model and the next message. @returns "rewrites" if the template changes earlier turns. */
   turn(answer: string, next: ChatMessage): RenderedExtension["kind"] {
     const { tokenizer } = this.#renderer;
     const stopTokenId = tokenizer.eosTokenId!;
@@ -114,7 +114,7 @@ const THOUGHT = "<think>\nthe sum\n</think>\n\n4";
 for (const [name, renderer] of Object.entries(FAMILIES)) {
   describe(`conversations of ${name}`, () => {
     for (const start of [[question], [{ role: "system", content: "Be brief." } as const, question]]) {
-      test(`with ${start.length} messages at first, what is held equals the rendering turn after turn`, () => {
+      test(`starting with ${start.length} messages, the held tokens equal the rendering after every turn`, () => {
         const held = new Held(renderer, start);
         for (const answer of ["4", "Yes, 4é😀.", "the\n end"]) {
           assert.equal(held.turn(answer, next), "extends");
@@ -123,13 +123,13 @@ for (const [name, renderer] of Object.entries(FAMILIES)) {
       });
     }
 
-    test("what a tool says is appended", () => {
+    test("a tool message is appended", () => {
       const held = new Held(renderer, [question]);
       assert.equal(held.turn("call the tool", { role: "tool", content: "4" }), "extends");
       assert.deepEqual(held.ids, held.rendering());
     });
 
-    test("the same conversation is rendered alike on every day", (context) => {
+    test("the same conversation gives the same tokens on every date", (context) => {
       const today = renderer.render([question]);
       context.mock.timers.enable({ apis: ["Date"], now: new Date("2031-01-01") });
       assert.deepEqual(renderer.render([question]), today);
@@ -137,19 +137,19 @@ for (const [name, renderer] of Object.entries(FAMILIES)) {
   });
 }
 
-describe("where what is held is not the rendering", () => {
-  test("Qwen3 drops thoughts when the next question comes: a new sample starts", () => {
+describe("templates that change earlier turns", () => {
+  test("Qwen3 drops thoughts at the next question, so a new sample starts", () => {
     const held = new Held(FAMILIES.Qwen3!, [question]);
     assert.equal(held.turn(THOUGHT, next), "rewrites");
   });
 
-  test("Qwen3 keeps thoughts while tools answer: the sample goes on", () => {
+  test("Qwen3 keeps thoughts while tools answer, so the sample continues", () => {
     const held = new Held(FAMILIES.Qwen3!, [question]);
     assert.equal(held.turn(THOUGHT, { role: "tool", content: "4" }), "extends");
     assert.deepEqual(held.ids, held.rendering());
   });
 
-  test("the others keep thoughts", () => {
+  test("the other families keep thoughts", () => {
     for (const name of ["SmolLM2", "Qwen2.5", "Llama 3"]) {
       const held = new Held(FAMILIES[name]!, [question]);
       assert.equal(held.turn(THOUGHT, next), "extends", name);
@@ -157,7 +157,7 @@ describe("where what is held is not the rendering", () => {
     }
   });
 
-  test("Llama 3 trims answers: the sample goes on with the space that was sampled", () => {
+  test("Llama 3 trims answers, but the sample keeps the sampled white space", () => {
     const renderer = FAMILIES["Llama 3"]!;
     const held = new Held(renderer, [question]);
     assert.equal(held.turn(" 4 \n", next), "extends");

@@ -13,7 +13,7 @@ const question: ChatMessage = { role: "user", content: "2+2?" };
 const next: ChatMessage = { role: "user", content: "sure?" };
 
 describe("ChatRenderer", () => {
-  test("render() gives the template's text up to where the model writes", () => {
+  test("render() returns the template's text up to where the model starts to write", () => {
     const prompt = renderer.render([{ role: "system", content: "Be brief." }, question]);
     assert.equal(
       prompt.text,
@@ -22,7 +22,7 @@ describe("ChatRenderer", () => {
     assert.equal(tokenizer.decode(prompt.tokenIds), prompt.text);
   });
 
-  test("extend() adds what the template puts after a stop token that was sampled", () => {
+  test("extend() adds the template's text after a sampled stop token", () => {
     const first = renderer.render([question]);
     const extension = renderer.extend(first.text, { content: "4", stopTokenId: imEnd }, [
       question,
@@ -34,7 +34,7 @@ describe("ChatRenderer", () => {
     assert.deepEqual(extension.addedIds, tokenizer.encode(extension.addedText));
   });
 
-  test("extend() adds the end of the turn too when the answer was cut off", () => {
+  test("extend() also adds the end of the turn if the answer was cut off", () => {
     const first = renderer.render([question]);
     const extension = renderer.extend(first.text, { content: "4 beca", stopTokenId: undefined }, [
       question,
@@ -45,7 +45,7 @@ describe("ChatRenderer", () => {
     assert.ok(extension.addedText.startsWith("<|im_end|>\n<|im_start|>user"));
   });
 
-  test("extend() keeps going turn after turn and equals the rendering of the whole", () => {
+  test("extend() gives the rendering of the whole conversation after every turn", () => {
     const messages: ChatMessage[] = [question];
     let { text, tokenIds: ids } = renderer.render(messages);
     for (const answer of ["4", "Yes.", "the end"]) {
@@ -59,7 +59,7 @@ describe("ChatRenderer", () => {
     assert.equal(tokenizer.decode(ids), renderer.render(messages).text);
   });
 
-  test("extend() says that a template rewrites earlier turns", () => {
+  test("extend() reports that a template rewrites earlier turns", () => {
     const forgetful = new ChatRenderer(chatmlTokenizer(FORGETFUL_TEMPLATE));
     const first = forgetful.render([question]);
     const content = "<think>easy</think>4";
@@ -71,7 +71,7 @@ describe("ChatRenderer", () => {
     assert.deepEqual(extension, { kind: "rewrites" });
   });
 
-  test("extend() says that the messages shown before were changed", () => {
+  test("extend() reports that earlier messages were changed", () => {
     const first = renderer.render([question]);
     const extension = renderer.extend(first.text, { content: "4", stopTokenId: imEnd }, [
       { role: "user", content: "3+3?" },
@@ -114,7 +114,7 @@ describe("ChatRenderer", () => {
     assert.throws(() => new ChatRenderer(bare), ChatTemplateError);
   });
 
-  test("a template's own refusal is reported as such", () => {
+  test("an exception that a template raises is reported with its message", () => {
     const strict = new ChatRenderer(chatmlTokenizer("{{ raise_exception('roles must alternate') }}"));
     assert.throws(() => strict.render([question]), /roles must alternate/);
   });

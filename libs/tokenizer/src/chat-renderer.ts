@@ -1,16 +1,17 @@
 /**
- * Conversations as token ids, by the model's own chat template.
+ * Renders conversations as token ids with the model's own chat template.
  *
- * C1: Only the first prompt is rendered whole. A later prompt is the ids so far, verbatim, and the ids of the text
- *     that the template puts after the answer: `template(all messages) - (shown before + answer)`. So what stands
- *     between turns is what the template says, and sampled text is never tokenized.
- * C2: That difference exists only where the template leaves earlier turns as they were. Some do not (a reasoning model's
- *     template that drops earlier thoughts): then `extend` says so, and the caller starts a new sample.
- * C3: An answer with calls of tools is shown to the template as it was written (C1). Where the template refuses that, or
- *     makes something else of it, it is shown the calls as data, and what follows the answer is taken from there.
- * C4: The same messages give the same prompt on every day: where a template asks for the date, it is told a fixed one.
- * C5: Control tokens that users, tools or system prompts spell out stay text (spelled-tokens.ts).
- * C6: Where a template knows no calls, those of an answer stand in its text, in the words in which models are asked for them.
+ * C1: Only the first prompt is rendered as a whole. A later prompt consists of all ids so far, unchanged, and the ids of the
+ *     text that the template puts after the answer: `template(all messages) - (shown before + answer)`. So the text between
+ *     turns comes from the template, and sampled text is never tokenized again.
+ * C2: That difference exists only if the template leaves earlier turns unchanged. Some templates do not, such as those of
+ *     reasoning models that drop earlier thoughts. Then `extend` reports it, and the caller starts a new sample.
+ * C3: The template first gets an answer with tool calls as the model wrote it (C1). If the template refuses or changes it, the
+ *     template gets the calls as data instead, and the text after the answer is taken from that rendering.
+ * C4: The same messages give the same prompt on every date, because templates that ask for the date get a fixed one.
+ * C5: Control tokens that are spelled out by users, tools or system prompts stay text (spelled-tokens.ts).
+ * C6: If a template does not support tool calls, those of an answer are written into its text, in the format that the prompt
+ *     asks the model to use.
  */
 
 import { describeError } from "@hone/core";
@@ -20,17 +21,17 @@ import { ChatTemplateError, TemplateLimitError } from "./errors.ts";
 import { encodeSpelled, markSpelled, type SpelledText, unmarkSpelled } from "./spelled-tokens.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
-/** What the model was shown first. */
+/** A prompt that was rendered as a whole. */
 export interface RenderedPrompt {
   readonly text: string;
   readonly tokenIds: readonly number[];
 }
 
-/** What came after an answer, or that the template does not allow to say so (C2). */
+/** The text after an answer, or `rewrites` if the template changes earlier turns (C2). */
 export type RenderedExtension =
   | {
       readonly kind: "extends";
-      /** All that has been shown, the answer included, as text. */
+      /** The whole text so far, including the answer. */
       readonly text: string;
       /** The part of it that is new. */
       readonly addedText: string;
@@ -40,24 +41,24 @@ export type RenderedExtension =
 
 /** An answer of the model. */
 export interface RenderedAnswer {
-  /** Its text without the stop token, as the message carries it. */
+  /** Its text without the stop token, as in the message. */
   readonly content: string;
   /** The stop token that ended it; absent when it was cut off. */
   readonly stopTokenId: number | undefined;
-  /** Which of the messages it is; absent = it has no calls of tools. */
+  /** Its index among the messages; absent = it has no tool calls. */
   readonly messageIndex?: number;
 }
 
 export class ChatRenderer {
   readonly tokenizer: Tokenizer;
-  /** Whether the template shows the model what tools there are. */
+  /** Whether the template lists the available tools in the prompt. */
   readonly showsTools: boolean;
   readonly #showsCalls: boolean;
   readonly #template: BoundedTemplate;
 
   /**
-   * @throws {ChatTemplateError} when the tokenizer has no chat template, one that cannot be parsed, or one that takes
-   * more than a rendering may for a word.
+   * @throws {ChatTemplateError} when the tokenizer has no chat template, or one that cannot be parsed or that exceeds the
+   * limits of rendering even for a one-word conversation.
    */
   constructor(tokenizer: Tokenizer) {
     this.tokenizer = tokenizer;
@@ -88,7 +89,7 @@ export class ChatRenderer {
   }
 
   /**
-   * A conversation that is over: without what asks the model for another answer.
+   * A finished conversation: without the text that asks the model for another answer.
    * @throws {ChatTemplateError} when the template refuses the messages.
    */
   renderEnded(messages: readonly ChatMessage[], tools: readonly ChatTool[] = []): RenderedPrompt {
@@ -118,15 +119,15 @@ export class ChatRenderer {
     return this.#extendData(shownText, answer, messages, tools); // C3
   }
 
-  /** As data, without what was written. */
+  /** The message with its tool calls as data, without the text that the model wrote. */
   #asData = ({ written: _, ...message }: ChatMessage): ChatMessage =>
     this.#showsCalls || message.tool_calls === undefined ? message : withCallsAsText(message);
 
-  /** As it was written, where that is known. */
+  /** The message as the model wrote it, if that is known. */
   #asWritten = (message: ChatMessage): ChatMessage =>
     message.written === undefined ? this.#asData(message) : { role: message.role, content: message.written };
 
-  /** With answers as they were written. */
+  /** Extends the conversation with answers as the model wrote them. */
   #extendWritten(
     shownText: string,
     answer: RenderedAnswer,
@@ -140,7 +141,7 @@ export class ChatRenderer {
     if (answerEnd === undefined) return { kind: "rewrites" };
     let addedText = text.slice(answerEnd);
     const stopToken = this.#stopTokenOf(answer);
-    // The stop token was sampled, so it stands in the ids already.
+    // The stop token was sampled, so the ids already contain it.
     if (stopToken !== undefined && addedText.startsWith(stopToken)) {
       addedText = addedText.slice(stopToken.length);
     }
@@ -148,7 +149,10 @@ export class ChatRenderer {
     return { kind: "extends", text, addedText, addedIds };
   }
 
-  /** With calls as data: what follows the answer is the difference of two renderings, with and without what comes after it. */
+  /**
+   * Extends the conversation with tool calls as data: the text after the answer is the difference of the renderings with and
+   * without the later messages.
+   */
   #extendData(
     shownText: string,
     answer: RenderedAnswer,
@@ -174,7 +178,7 @@ export class ChatRenderer {
     return stopTokenId === undefined ? undefined : this.tokenizer.tokenOf(stopTokenId);
   }
 
-  /** A bomb is found before the first conversation. What else a template refuses is for conversations to find out. */
+  /** Detects templates that exceed the limits before the first conversation. Other errors are left to real conversations. */
   #probe(): void {
     try {
       this.#renderText([{ role: "user", content: "Hello" }]);
@@ -194,7 +198,7 @@ export class ChatRenderer {
         {
           ...this.tokenizer.specialTokens,
           messages: marked.messages,
-          // Templates ask whether there are any by asking whether the name is set.
+          // Templates test for tools by testing whether the variable is defined.
           ...(tools.length > 0 && { tools }),
           add_generation_prompt: hasPrompt,
         },
@@ -212,7 +216,7 @@ export class ChatRenderer {
   }
 }
 
-/** Calls in the words of libs/agents/src/model/tool-prompt.ts (C6). */
+/** Writes tool calls into the text in the format of libs/agents/src/model/tool-prompt.ts (C6). */
 function withCallsAsText({ tool_calls: calls = [], ...message }: ChatMessage): ChatMessage {
   const texts = calls.map(
     ({ function: { name, arguments: args } }) =>
@@ -221,9 +225,9 @@ function withCallsAsText({ tool_calls: calls = [], ...message }: ChatMessage): C
   return { ...message, content: [message.content, ...texts].filter((text) => text !== "").join("\n") };
 }
 
-/** Of a template that is wrong. */
+/** How many characters of an invalid template an error message shows. */
 const MAX_SHOWN_CHARACTERS = 200;
-/** 26 July 2024, which the templates of Llama 3 fall back to, in the letters of strftime. */
+/** 26 July 2024, the default date in the templates of Llama 3, by the letters of strftime. */
 const FIXED_DATE: Readonly<Record<string, string>> = {
   "%a": "Fri",
   "%A": "Friday",

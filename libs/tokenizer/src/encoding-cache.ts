@@ -1,17 +1,17 @@
 /**
- * Remembers the token ids of texts that come again: the prompts of a group, and everything that an environment with
- * few states says. Least recently used entries leave first, so that neither their number nor what they hold together grows
- * beyond a bound.
+ * Caches the token ids of texts that are encoded repeatedly: the prompts of a group, and the messages of environments with
+ * few states. The least recently used entries are dropped first, so that neither the number of entries nor their total size
+ * exceeds a limit.
  */
 
-/** Longer texts are not worth keeping: they seldom repeat, and would fill the memory. */
+/** Longer texts are not cached, because they seldom repeat and would fill the memory. */
 const MAX_CACHED_CHARACTERS = 8_192;
-/** Characters and ids of an entry take about as much again in headers. */
+/** What an entry costs in addition to its characters and ids, for the headers of its objects. */
 const ENTRY_OVERHEAD = 32;
 
 export interface EncodingCacheLimits {
   readonly maxEntries: number;
-  /** Characters and ids together, and {@link ENTRY_OVERHEAD} for each entry. */
+  /** Limit for characters and ids together, plus {@link ENTRY_OVERHEAD} for each entry. */
   readonly maxValues: number;
 }
 
@@ -28,11 +28,11 @@ export class EncodingCache {
     return this.#entries.size;
   }
 
-  /** The ids of `text`, from the cache or from `encode`. The array is shared: read only. */
+  /** The ids of `text`, from the cache or from `encode`. The array is shared and must not be changed. */
   getOrEncode(text: string, encode: (text: string) => readonly number[]): readonly number[] {
     const known = this.#entries.get(text);
     if (known !== undefined) {
-      // Moved to the end: a map keeps the order of insertion, so the first key is the least recently used.
+      // The entry moves to the end: a map keeps the order of insertion, so the first key is the least recently used.
       this.#entries.delete(text);
       this.#entries.set(text, known);
       return known;

@@ -2,7 +2,7 @@
 
 import { TerminalError } from "@hone/core";
 
-/** A tokenizer's folder cannot be used: a file is missing or invalid. */
+/** A tokenizer's folder cannot be used, because a file is missing or invalid. */
 export class TokenizerLoadError extends TerminalError {
   readonly folder: string;
 
@@ -25,13 +25,13 @@ export class EncodingLimitError extends TerminalError {
 
 /** A chat template exceeds a limit of rendering. */
 export class TemplateLimitError extends TerminalError {
-  /** @param limit what a template may have, such as "100 steps". @param value what this one has. */
+  /** @param limit the allowed amount, such as "100 steps". @param value the amount of this template. */
   constructor(limit: string, value: string) {
     super("TEMPLATE_LIMIT", `a chat template may take ${limit}, and this one takes ${value}`);
   }
 }
 
-/** A chat template refuses the messages it was given, or there is no template. */
+/** A chat template cannot render the given messages, or there is no usable template. */
 export class ChatTemplateError extends TerminalError {
   /** @param problem a sentence. */
   constructor(problem: string, options?: ErrorOptions) {

@@ -31,7 +31,7 @@ describe("loadTokenizer", () => {
     await rm(huge, { recursive: true });
   });
 
-  test("reads the first example's tokenizer: an answer is three tokens and the end of the turn", async () => {
+  test("with the first example's tokenizer, an answer has three tokens and the end of the turn", async () => {
     const tokenizer = await loadTokenizer(example);
     assert.equal(tokenizer.vocabSize, 32);
     const ids = tokenizer.encode("<answer>Right</answer><|end|>");
@@ -40,7 +40,7 @@ describe("loadTokenizer", () => {
     assert.equal(tokenizer.decode(ids, { skipSpecialTokens: true }), "<answer>Right</answer>");
   });
 
-  test("the first example's tokenizer gives back a lake, and survives every other character", async () => {
+  test("the first example's tokenizer restores the text of a lake and accepts every other character", async () => {
     const tokenizer = await loadTokenizer(example);
     const lake = "P_OG\n____\nX√__\n_O_O\n0-3, 12";
     assert.equal(tokenizer.decode(tokenizer.encode(lake)), lake);
@@ -48,13 +48,13 @@ describe("loadTokenizer", () => {
     assert.equal(tokenizer.encode("é😀").length, 2);
   });
 
-  test("the first example's template costs two tokens a turn", async () => {
+  test("the first example's template adds two tokens to a turn", async () => {
     const tokenizer = await loadTokenizer(example);
     const { tokenIds } = new ChatRenderer(tokenizer).render([{ role: "user", content: "P_OG" }]);
     assert.equal(tokenIds.length, 4 + 2);
   });
 
-  test("gives the ids that Python's transformers gives for the first example's files", async () => {
+  test("returns the same ids as Python's transformers for the first example's files", async () => {
     // AutoTokenizer.from_pretrained("examples/01-frozen-lake").apply_chat_template(...), transformers 5.23, tokenizers 0.23.
     const reference = [
       3, 12, 13, 14, 15, 18, 13, 13, 13, 13, 18, 16, 17, 13, 13, 18, 13, 13, 13, 13, 18, 20, 20, 31, 20, 23,
@@ -67,7 +67,7 @@ describe("loadTokenizer", () => {
     assert.deepEqual(tokenIds, reference);
   });
 
-  test("the digest changes with any of the files", async () => {
+  test("the digest changes with the files", async () => {
     await cp(example, folder, { recursive: true });
     const original = await loadTokenizer(example);
     const copied = await loadTokenizer(folder);
@@ -76,7 +76,7 @@ describe("loadTokenizer", () => {
     assert.notEqual((await loadTokenizer(folder)).digest, original.digest);
   });
 
-  test("a folder without tokenizer.json is refused by name", async () => {
+  test("a folder without tokenizer.json is refused with its name", async () => {
     await assert.rejects(loadTokenizer(path.join(folder, "nowhere")), (error) => {
       assert.ok(error instanceof TokenizerLoadError);
       assert.match(error.message, /tokenizer of ".*nowhere": its folder must hold tokenizer\.json/);
@@ -84,19 +84,19 @@ describe("loadTokenizer", () => {
     });
   });
 
-  test("a folder whose name no folder can have is refused, not tried again", async () => {
+  test("a folder name that cannot exist is refused with a TokenizerLoadError", async () => {
     for (const name of ["x".repeat(10_000), "a\u0000b"]) {
       await assert.rejects(loadTokenizer(path.join(folder, name)), TokenizerLoadError);
     }
   });
 
-  test("a file that is no JSON is refused by name", async () => {
+  test("a file that is not JSON is refused with its name", async () => {
     await writeFile(path.join(folder, "tokenizer_config.json"), "{");
     await assert.rejects(loadTokenizer(folder), /tokenizer_config\.json must be JSON/);
   });
 });
 
-describe("makeTokenizer() of files that are wrong", () => {
+describe("makeTokenizer() with invalid files", () => {
   const files = Object.fromEntries(
     ["tokenizer.json", "tokenizer_config.json"].map((name) => [
       name,
@@ -107,14 +107,14 @@ describe("makeTokenizer() of files that are wrong", () => {
   const wordLevel = (vocab: Record<string, unknown>) =>
     JSON.stringify({ ...tokenizer(), added_tokens: [], model: { type: "WordLevel", vocab, unk_token: "a" } });
 
-  test("refuses ids that would cost the memory of a model", () => {
+  test("refuses ids that are too large or not whole numbers", () => {
     for (const id of [2 ** 20, 2 ** 31, 1e300, 0.5, "7"]) {
       const texts = { ...files, "tokenizer.json": wordLevel({ a: 0, b: id }) };
       assert.throws(() => makeTokenizer(texts, "a test"), TokenizerLoadError, String(id));
     }
   });
 
-  /** The real files, one of them damaged, or with one value that nobody expects. */
+  /** The real files with one file damaged, or with one unexpected value. */
   const wrong = fc.oneof(
     ...Object.entries(files).flatMap(([name, text]) => [
       damaged(Buffer.from(text)).map((bytes) => ({ ...files, [name]: Buffer.from(bytes).toString("utf8") })),
@@ -130,7 +130,7 @@ describe("makeTokenizer() of files that are wrong", () => {
     }),
   );
 
-  test("refuses them, or gives ids below its vocabulary's size", () => {
+  test("refuses them or returns ids below the size of the vocabulary", () => {
     fc.assert(
       fc.property(wrong, (texts) => {
         try {

@@ -1,4 +1,4 @@
-/** Reading a tokenizer from a folder in the Hugging Face layout. */
+/** Reads a tokenizer from a folder in the Hugging Face layout. */
 
 import { createHash } from "node:crypto";
 import { open } from "node:fs/promises";
@@ -14,10 +14,10 @@ export const TOKENIZER_FILES = [
   "generation_config.json",
 ] as const;
 
-/** The largest vocabularies, of 260,000 tokens, have 35 MB; what is larger would fill memory for nothing. */
+/** The largest vocabularies, of 260,000 tokens, have 35 MB; much larger files would only fill memory. */
 const MAX_FILE_BYTES = 128 * 1024 * 1024;
 
-/** What a file system says of a file that is not there, or whose name no file can have: no other try finds it. */
+/** Error codes for a file that is missing or whose name is not possible. Trying again would not help. */
 const ABSENT_CODES: readonly unknown[] = [
   "ENOENT",
   "ENOTDIR",
@@ -27,9 +27,9 @@ const ABSENT_CODES: readonly unknown[] = [
 ];
 
 /**
- * Loads `tokenizer.json` and, where they are, `tokenizer_config.json`, `chat_template.jinja` (or the configuration's
+ * Loads `tokenizer.json` and, if they exist, `tokenizer_config.json`, `chat_template.jinja` (or the configuration's
  * own `chat_template`) and the stop ids of `generation_config.json`.
- * @throws {TokenizerLoadError} when a file is missing or cannot be read as what it should be.
+ * @throws {TokenizerLoadError} when a file is missing or invalid.
  */
 export async function loadTokenizer(folder: string): Promise<Tokenizer> {
   const texts: Record<string, string> = {};
@@ -41,9 +41,9 @@ export async function loadTokenizer(folder: string): Promise<Tokenizer> {
 }
 
 /**
- * {@link loadTokenizer} for files that are read already.
- * @param texts contents by file name; other names are left alone.
- * @param source named in errors.
+ * {@link loadTokenizer} for files whose contents are already in memory.
+ * @param texts contents by file name; other files are ignored.
+ * @param source names the origin of the files in errors.
  */
 export function makeTokenizer(texts: Readonly<Record<string, string>>, source: string): Tokenizer {
   const digest = createHash("sha256");
@@ -100,7 +100,7 @@ function parseObject(text: string, name: string, folder: string): Record<string,
   return value as Record<string, unknown>;
 }
 
-/** A template's text, or the one named "default" where a configuration holds several. */
+/** A template's text; if a configuration holds several templates, the one named "default". */
 function readChatTemplate(value: unknown): string | undefined {
   if (typeof value === "string") return value;
   if (!Array.isArray(value)) return undefined;

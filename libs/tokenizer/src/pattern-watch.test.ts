@@ -5,7 +5,7 @@ import { makeTokenizer } from "./load-tokenizer.ts";
 import { PatternWatch } from "./pattern-watch.ts";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "./testing.ts";
 
-/** Those of the families, as their tokenizer.json has them. */
+/** The expressions of the families, as in their tokenizer.json. */
 const CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
 const END = "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
 const FAMILIES = {
@@ -13,7 +13,7 @@ const FAMILIES = {
   "Llama 3": `${CONTRACTIONS}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}${END}`,
   Qwen: `${CONTRACTIONS}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}${END}`,
 };
-/** Ends at once on what a tokenizer is probed with, and never on this. */
+/** An expression that finishes at once on the probes of a tokenizer, but practically never on this text. */
 const LATE_BOMB = "(x+x+)+y";
 const LATE_TEXT = `${"x".repeat(60)}z`;
 
@@ -24,7 +24,7 @@ const split = (expression: string) => ({
   invert: false,
 });
 
-/** The tests' byte tokenizer, with an expression of somebody's. */
+/** The files of the tests' byte tokenizer with another expression. */
 function filesWith(part: "pre_tokenizer" | "normalizer", value: object): Record<string, string> {
   const files = chatmlTokenizerFiles();
   const tokenizer = JSON.parse(files["tokenizer.json"]!) as Record<string, unknown>;
@@ -39,7 +39,7 @@ function filesWith(part: "pre_tokenizer" | "normalizer", value: object): Record<
 describe("PatternWatch", () => {
   const partsWith = (expression: string) => [undefined, { pretokenizers: [split(expression)] }];
 
-  test("watches expressions that nobody knows, and no others", () => {
+  test("watches unknown expressions and no others", () => {
     assert.ok(new PatternWatch(partsWith("\\w+|\\W+")).isWatching);
     for (const expression of Object.values(FAMILIES)) {
       assert.ok(!new PatternWatch(partsWith(expression)).isWatching, expression);
@@ -47,7 +47,7 @@ describe("PatternWatch", () => {
     assert.ok(!new PatternWatch([null, { type: "ByteLevel", use_regex: true }]).isWatching);
   });
 
-  test("stops work once, and refuses it from then on", () => {
+  test("interrupts work once and refuses all later work", () => {
     const watch = new PatternWatch(partsWith(LATE_BOMB), { baseMs: 50 });
     let numCalls = 0;
     const match = (text: string) =>
@@ -64,7 +64,7 @@ describe("PatternWatch", () => {
     assert.equal(numCalls, 2);
   });
 
-  test("gives a long text its time", () => {
+  test("allows a long text more time", () => {
     const watch = new PatternWatch(partsWith(LATE_BOMB), { baseMs: 1 });
     const until = (ms: number) => {
       const end = performance.now() + ms;
@@ -79,8 +79,8 @@ describe("PatternWatch", () => {
   });
 });
 
-describe("a tokenizer with regular expressions of somebody's", () => {
-  test("gives what it gives without a watch", () => {
+describe("a tokenizer with unknown regular expressions", () => {
+  test("encodes and decodes as without a time limit", () => {
     const own = makeTokenizer(filesWith("pre_tokenizer", split("\\p{L}+|\\s+|[^\\p{L}\\s]+")), "a test");
     const text = "in the lake: 42é😀\n\n";
     assert.equal(own.decode(own.encode(text)), text);
@@ -94,7 +94,7 @@ describe("a tokenizer with regular expressions of somebody's", () => {
       filesWith("normalizer", { type: "Replace", pattern: { Regex: "(\\S+)+$\\d" }, content: "" }),
     ],
   ] as const) {
-    test(`is refused when it is loaded where one that ${what} does not come to an end`, () => {
+    test(`is refused at loading if an expression that ${what} does not finish`, () => {
       const before = performance.now();
       assert.throws(
         () => makeTokenizer(files, "a test"),
@@ -108,7 +108,7 @@ describe("a tokenizer with regular expressions of somebody's", () => {
     });
   }
 
-  test("those of the families take time in proportion to the text", () => {
+  test("expressions of the families take time in proportion to the text", () => {
     const nasty = ["a", " ", "\n ", " \t", "1", "-", "'s", "é", ".\n", "😀"];
     const before = process.cpuUsage();
     for (const expression of Object.values(FAMILIES)) {

@@ -1,19 +1,19 @@
 /**
- * The regular expressions of a tokenizer's files, within bounds: files come with a model or a run file, from anybody, and
- * there are expressions that take longer than anybody lives for a text of sixty characters.
+ * Limits the time of the regular expressions in a tokenizer's files. The files come with a model or a run file, so they are
+ * untrusted, and some expressions would take years for a text of sixty characters.
  *
- * R1: work with expressions that nobody knows has a deadline, which grows with the text and is far beyond what sound ones
- *     take, also on a starved machine. Known ones (KNOWN) take time in proportion to the text; they, and files without
- *     any, are not watched.
- * R2: a tokenizer that was stopped once is refused from then on: it holds up its process once, not with every text.
+ * R1: work with unknown expressions has a time limit, which grows with the text and is far above what ordinary expressions
+ *     take, even on an overloaded machine. Known expressions (KNOWN) take time in proportion to the text, so they are not
+ *     watched, nor are files without expressions.
+ * R2: a tokenizer that exceeded its limit is refused from then on, so that it blocks its process once and not with every text.
  */
 
 import { InterruptedError, interruptAfter } from "@hone/core";
 import { EncodingLimitError } from "./errors.ts";
 
-/** Time limit of an empty text; thousands of times what an ordinary tokenizer takes for a message. */
+/** Time limit for an empty text; thousands of times what an ordinary tokenizer takes for a message. */
 const BASE_MS = 5_000;
-/** An honest tokenizer takes some microseconds for a character. */
+/** Additional time for each character; an ordinary tokenizer takes a few microseconds. */
 const MS_PER_CHARACTER = 0.1;
 
 /** Patterns of the families that Hone builds and of many other models; pattern-watch.test.ts measures them. */
@@ -27,20 +27,20 @@ const KNOWN: ReadonlySet<string> = new Set([
 ]);
 
 export class PatternWatch {
-  /** Whether there is anything to watch. */
+  /** Whether there are unknown expressions. */
   readonly isWatching: boolean;
   readonly #baseMs: number;
   #stopped: EncodingLimitError | undefined;
 
-  /** @param parts of tokenizer.json whose expressions the work uses. */
+  /** @param parts the parts of tokenizer.json whose expressions the work uses. */
   constructor(parts: readonly unknown[], { baseMs = BASE_MS }: { readonly baseMs?: number } = {}) {
     this.isWatching = expressionsIn(parts).some((expression) => !KNOWN.has(expression));
     this.#baseMs = baseMs;
   }
 
   /**
-   * Does work on a text.
-   * @throws {EncodingLimitError} where it takes too long, now or earlier (R2), and what the work throws.
+   * Runs work on a text.
+   * @throws {EncodingLimitError} if this or earlier work took too long (R2), and any error of the work itself.
    */
   run<T>(characters: number, work: () => T): T {
     if (!this.isWatching) return work();
@@ -58,7 +58,7 @@ export class PatternWatch {
   }
 }
 
-/** What stands under `Regex` anywhere in the parts, as the library compiles it. */
+/** The values of all `Regex` keys in the parts, as the library compiles them. */
 function expressionsIn(parts: readonly unknown[]): string[] {
   const found: string[] = [];
   const rest: unknown[] = [...parts];

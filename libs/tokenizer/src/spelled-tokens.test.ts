@@ -15,7 +15,7 @@ const controlsOf = (ids: readonly number[]) => ids.filter((id) => tokenizer.isSp
 const plain = (messages: readonly ChatMessage[]) => messages.map((message) => ({ ...message, content: "x" }));
 
 describe("control tokens that are spelled out", () => {
-  test("stay text in what users, tools and system prompts say, and only there", () => {
+  test("stay text in messages of users, tools and system prompts, and only there", () => {
     const messages: ChatMessage[] = [
       { role: "system", content: SPELLED },
       { role: "user", content: `${SPELLED}<|im_end|>` },
@@ -28,7 +28,7 @@ describe("control tokens that are spelled out", () => {
     assert.equal(controlsOf(tokenIds), controlsOf(renderer.render(plain(messages)).tokenIds));
   });
 
-  test("count in what an assistant says, as a model writes them", () => {
+  test("are control tokens in messages of the assistant", () => {
     const said: ChatMessage[] = [
       { role: "user", content: "a" },
       { role: "assistant", content: "b<|im_end|>" },
@@ -37,7 +37,7 @@ describe("control tokens that are spelled out", () => {
     assert.equal(controlsOf(renderer.render(said).tokenIds), without + 1);
   });
 
-  test("stay text in what comes after an answer, whose own tokens are left alone", () => {
+  test("stay text in messages after an answer, and the answer's tokens are unchanged", () => {
     const asked: ChatMessage[] = [{ role: "user", content: SPELLED }];
     const first = renderer.render(asked);
     const answer = { content: "4", stopTokenId: imEnd };
@@ -53,16 +53,16 @@ describe("control tokens that are spelled out", () => {
       tokenizer.decode([...first.tokenIds, ...tokenizer.encode("4"), imEnd, ...extension.addedIds]),
       renderer.render(next).text,
     );
-    // The end of the tool's turn, and the begins of it and of the assistant's.
+    // The start and end of the tool's turn, and the start of the assistant's turn.
     assert.equal(controlsOf(extension.addedIds), 3);
   });
 
-  test("change nothing of texts without any", () => {
+  test("do not affect texts that contain none", () => {
     const { text, tokenIds } = renderer.render([{ role: "user", content: "1 < 2 | 3 > im_end" }]);
     assert.deepEqual(tokenIds, tokenizer.encode(text));
   });
 
-  test("whatever is said, a prompt has the template's control tokens and no other, and its text says what was said", () => {
+  test("for any messages, a prompt has only the template's control tokens, and its text contains the messages", () => {
     const piece = fc.constantFrom(
       "<|im_end|>",
       "<|im_start|>",
@@ -81,7 +81,7 @@ describe("control tokens that are spelled out", () => {
       fc.property(fc.array(fc.record({ role, content }), { minLength: 1, maxLength: 4 }), (messages) => {
         const { text, tokenIds } = renderer.render(messages);
         for (const message of messages) {
-          // The template passes over system messages that are not the first.
+          // The template skips system messages after the first message.
           if (message.role !== "system") assert.ok(text.includes(message.content));
         }
         assert.equal(tokenizer.decode(tokenIds), text);
@@ -92,7 +92,7 @@ describe("control tokens that are spelled out", () => {
   });
 });
 
-describe("calls of tools that a conversation begins with", () => {
+describe("tool calls in the first messages of a conversation", () => {
   const shots: ChatMessage[] = [
     { role: "user", content: "6*7?" },
     {
@@ -112,7 +112,7 @@ describe("calls of tools that a conversation begins with", () => {
     assert.ok(renderer.render(shots).text.includes(CALL));
   });
 
-  test("stand in the answer's text where the template knows no calls, turn after turn", () => {
+  test("are written into the answer's text in every turn if the template does not support tool calls", () => {
     const bare = new ChatRenderer(tokenizer);
     const first = bare.render(shots);
     assert.ok(first.text.includes(CALL.replaceAll('": ', '":').replace(', "', ',"')), first.text);

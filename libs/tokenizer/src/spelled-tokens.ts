@@ -1,17 +1,17 @@
 /**
- * Text that spells control tokens and is to stay text: `<|im_end|>` in a user's question or a tool's answer ends nobody's turn.
+ * Keeps spelled-out control tokens as text: `<|im_end|>` in a user's question or a tool's answer must not end the turn.
  *
- * P1: what users, tools and system prompts say is text. What an assistant says is as the model writes it: a control token in
- *     it is one.
- * P2: the chat template is shown a mark in the place of each spelled token and passes it on as text; marks become the
- *     spelling again, and where they stood is kept for the encoding.
- * P3: a spelling is encoded in pieces that hold no control token; what stands around it is encoded as ever.
+ * P1: messages of users, tools and system prompts are text. Messages of the assistant are what the model writes, so a
+ *     control token in them counts as one.
+ * P2: the chat template gets a mark in the place of each spelled token and passes it on as text. Afterwards the marks are
+ *     replaced by the spellings, and their positions are kept for the encoding.
+ * P3: a spelling is encoded in pieces that contain no control token; the text around it is encoded as usual.
  */
 
 import type { ChatMessage } from "./chat-message.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 
-/** Messages with marks, and what each mark stands for. */
+/** Messages with marks, and the spelled token of each mark. */
 export interface MarkedMessages {
   readonly messages: readonly ChatMessage[];
   readonly spelled: readonly string[];
@@ -23,19 +23,19 @@ export interface SpelledRange {
   readonly end: number;
 }
 
-/** A text with the places of spelled control tokens in it, in order. */
+/** A text with the ranges of its spelled control tokens, in order. */
 export interface SpelledText {
   readonly text: string;
   readonly ranges: readonly SpelledRange[];
 }
 
-/** Noncharacters, which no text that is exchanged should hold; one that does is marked itself. */
+/** Noncharacters, which text should not contain. If a text contains the first one, that character is marked as well. */
 const BEGIN = "\uFDD0";
 const END = "\uFDD1";
 const MARK = new RegExp(`${BEGIN}(\\d+)${END}`, "g");
 const NONE: readonly never[] = [];
 
-/** P1, P2. */
+/** Replaces spelled tokens by marks (P1, P2). */
 export function markSpelled(messages: readonly ChatMessage[], tokenizer: Tokenizer): MarkedMessages {
   const { controlPattern } = tokenizer;
   const isSpelling = ({ role, content }: ChatMessage) =>
@@ -62,7 +62,7 @@ export function unmarkSpelled(rendered: string, spelled: readonly string[]): Spe
   let from = 0;
   for (const match of rendered.matchAll(MARK)) {
     const token = spelled[Number(match[1])];
-    // Not one of ours: a template that takes texts apart.
+    // Not one of the marks that were inserted: the template took a text apart.
     if (token === undefined) continue;
     text += rendered.slice(from, match.index);
     ranges.push({ begin: text.length, end: text.length + token.length });
@@ -72,7 +72,7 @@ export function unmarkSpelled(rendered: string, spelled: readonly string[]): Spe
   return { text: text + rendered.slice(from), ranges };
 }
 
-/** Token ids of a text from a position on (P3). */
+/** Token ids of a text from a given position (P3). */
 export function encodeSpelled(
   tokenizer: Tokenizer,
   { text, ranges }: SpelledText,
@@ -91,10 +91,10 @@ export function encodeSpelled(
   return [...ids, ...tokenizer.encode(text.slice(at))];
 }
 
-/** A spelling, cut behind its first character, and again while what is left spells another token. */
+/** Splits a spelling after its first character, and splits the rest again as long as it contains a control token. */
 function piecesOf(spelling: string, controlPattern: RegExp): string[] {
   if (spelling.search(controlPattern) < 0) return [spelling];
   const [first = ""] = spelling;
-  // A control token of one character cannot be spelt otherwise.
+  // A control token of one character cannot be split and is left out.
   return first === spelling ? [] : [first, ...piecesOf(spelling.slice(first.length), controlPattern)];
 }

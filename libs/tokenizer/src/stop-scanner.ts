@@ -35,14 +35,14 @@ export class StopScanner {
     return { text: text.slice(0, certain), isStopped: false };
   }
 
-  /** @returns what was held back: the text ended, so it was no stop text. */
+  /** @returns the text that was held back; as the text has ended, it was not a stop text. */
   flush(): string {
     const text = this.#held;
     this.#held = "";
     return text;
   }
 
-  /** Where the stop text begins that is complete first; of those that end together, the longest. */
+  /** Where the stop text that is complete first begins; if several end together, the longest counts. */
   #firstStop(text: string): { readonly at: number; readonly end: number } | undefined {
     let first: { readonly at: number; readonly end: number } | undefined;
     for (const stop of this.#stopTexts) {
@@ -54,7 +54,7 @@ export class StopScanner {
     return first;
   }
 
-  /** Length of the longest end of the text with which a stop text begins. */
+  /** Length of the longest suffix of the text that is a prefix of a stop text. */
   #uncertainCharacters(text: string): number {
     const lengths = this.#stopTexts.map((stop) => {
       let length = Math.min(stop.length - 1, text.length);

@@ -12,11 +12,11 @@ function piecesOf(ids: readonly number[]): string[] {
 }
 
 describe("StreamingDecoder", () => {
-  test("tells a character with the last of its tokens", () => {
+  test("returns a character with the last of its tokens", () => {
     assert.deepEqual(piecesOf(tokenizer.encode("aé😀!")), ["a", "", "é", "", "", "", "😀", "!", ""]);
   });
 
-  test("tells whole characters only, and the whole text", () => {
+  test("returns only whole characters, and in total the whole text", () => {
     const random = new Random(3);
     const parts = ["the ", "é", "√", "😀", "👩‍💻", "<|im_end|>", "\n", "in", "語"];
     for (let round = 0; round < 200; round++) {
@@ -27,7 +27,7 @@ describe("StreamingDecoder", () => {
     }
   });
 
-  test("bytes that never become a character hold up nothing that follows", () => {
+  test("bytes that never become a character do not hold back the text after them", () => {
     const lead = tokenizer.encode("😀")[0]!;
     const pieces = piecesOf([lead, ...tokenizer.encode("ok"), lead]);
     assert.equal(pieces.join(""), tokenizer.decode([lead, ...tokenizer.encode("ok"), lead]));

@@ -4,16 +4,16 @@
  */
 import type { Tokenizer } from "./tokenizer.ts";
 
-/** Bytes that are not a character, or not yet, decode to this. */
+/** Invalid or incomplete bytes of a character decode to this. */
 const REPLACEMENT = "\uFFFD";
-/** Bytes of the longest character; more bytes that are not a character cannot become one. */
+/** Bytes of the longest character. If this many bytes are not a character, further bytes cannot complete one. */
 const MAX_CHARACTER_TOKENS = 4;
 
 export class StreamingDecoder {
   readonly #tokenizer: Tokenizer;
-  /** The tokens returned last. They decide how the next text begins, as some decoders drop the first space of a text. */
+  /** The tokens returned last. The next text depends on them, because some decoders drop the first space of a text. */
   #decoded: number[] = [];
-  /** Tokens whose text was not returned yet. */
+  /** Tokens whose text has not been returned yet. */
   #pending: number[] = [];
 
   constructor(tokenizer: Tokenizer) {

@@ -22,12 +22,12 @@ const MERGES: ReadonlyArray<readonly [string, string]> = [
   ["i", "n"],
 ];
 
-/** After the bytes and the merges. */
+/** Tokens after the bytes and the merges. */
 const FIRST_CONTROL_ID = 256 + MERGES.length;
 
-/** What sets the tokenizers of chat models apart. */
+/** The differences between the tokenizers of chat models. */
 export interface ChatTokens {
-  /** Each one token, never made of text. */
+  /** Each is one token. */
   readonly control: readonly string[];
   readonly eos: string;
   readonly bos?: string;
@@ -72,7 +72,7 @@ export function beginningTokenizer(): Tokenizer {
   });
 }
 
-/** The files of {@link chatmlTokenizer}, for a checkpoint; without a template where it is undefined. */
+/** The files of {@link chatmlTokenizer} for a checkpoint; without a chat template if it is undefined. */
 export function chatmlTokenizerFiles(
   chatTemplate: string | undefined = CHATML_TEMPLATE,
 ): Readonly<Record<string, string>> {
@@ -133,7 +133,7 @@ function byteAlphabet(): string[] {
   });
 }
 
-/** ChatML that shows tools and calls as the templates of Qwen do: what tools say are turns of the user. */
+/** ChatML that renders tools and tool calls as the templates of Qwen do: tool messages become turns of the user. */
 export const TOOL_TEMPLATE = `
 {%- if tools %}{{- '<|im_start|>system\\n' }}
     {%- if messages[0].role == 'system' %}{{- messages[0].content + '\\n\\n' }}{%- endif %}

@@ -11,13 +11,13 @@ const assistant = (content: string): ChatMessage => ({ role: "assistant", conten
 describe("tokenizeConversation()", () => {
   const renderer = new ChatRenderer(chatmlTokenizer());
 
-  /** What is marked, as text; and all of it. */
+  /** The whole sample and its marked tokens, as text. */
   const shown = ({ tokenIds, lossMask }: TokenizedSample, from = renderer) => ({
     all: from.tokenizer.decode([...tokenIds]),
     marked: from.tokenizer.decode([...tokenIds].filter((_, i) => lossMask[i] === 1)),
   });
 
-  test("marks what the assistant says, its stop token included, in one sample for all turns", () => {
+  test("marks the assistant's answers with their stop tokens, in one sample for all turns", () => {
     const messages = [user("Hi"), assistant("Hello"), user("2 + 2?"), assistant("4")];
     const samples = tokenizeConversation(renderer, messages);
     assert.equal(samples.length, 1);
@@ -27,13 +27,13 @@ describe("tokenizeConversation()", () => {
     assert.ok(whole.startsWith(all), `${all} in ${whole}`);
   });
 
-  test("leaves out what comes after the last answer", () => {
+  test("leaves out the messages after the last answer", () => {
     const [ended] = tokenizeConversation(renderer, [user("Hi"), assistant("Hello")]);
     const [more] = tokenizeConversation(renderer, [user("Hi"), assistant("Hello"), user("More?")]);
     assert.deepEqual(more, ended);
   });
 
-  test("starts a new sample where the template changes what was shown, and marks each answer once", () => {
+  test("starts a new sample if the template changes earlier turns, and marks each answer once", () => {
     const forgetful = new ChatRenderer(
       byteTokenizer(
         { control: ["<|im_end|>", "<|end|>"], eos: "<|end|>" },
@@ -49,10 +49,10 @@ describe("tokenizeConversation()", () => {
     assert.match(samples[1]!.all, /^user:c<\|im_end\|>user:d<\|im_end\|>assistant:e/);
   });
 
-  test("ends an answer as the template does where that is a stop token, else with the tokenizer's own", () => {
+  test("ends an answer with the template's stop token, or with the tokenizer's if the template has none", () => {
     const template =
       "{% for m in messages %}{{ m.role + ':' + m.content + '<|eot|>' }}{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}";
-    // The first control token ends a text as well.
+    // The first control token is a stop token as well.
     for (const [control, marked] of [
       [["<|eot|>", "<|end|>"], "b<|eot|>"],
       [["<|other|>", "<|eot|>", "<|end|>"], "b<|end|>"],

@@ -1,27 +1,28 @@
 /**
- * A written conversation as the token ids that a model which had said its answers would hold, with what it said marked.
+ * Turns a written conversation into the token ids that a model would hold if it had given the answers itself, and marks the
+ * tokens of the answers.
  *
- * An answer is its text's ids and the stop token that the template puts after it; what stands between answers is what the
- * template says (see chat-renderer.ts). Where the template changes what was shown before, a new sample starts, so that
- * each answer is marked once, in the context that it would be given in.
+ * An answer consists of the ids of its text and the stop token that the template puts after it; the text between answers
+ * comes from the template (see chat-renderer.ts). If the template changes earlier turns, a new sample starts, so that each
+ * answer is marked once, in the context in which the model would give it.
  */
 
 import type { ChatMessage } from "./chat-message.ts";
 import type { ChatRenderer } from "./chat-renderer.ts";
 
-/** T tokens in order. */
+/** A sample of T tokens in order. */
 export interface TokenizedSample {
   /** [T] */
   readonly tokenIds: Uint32Array;
-  /** [T] 1 = said by the assistant, its stop token included. */
+  /** [T] 1 = a token of the assistant's answer, including its stop token. */
   readonly lossMask: Uint8Array;
 }
 
-/** A sample that may go on with the next answer. */
+/** A sample that may continue with the next answer. */
 interface UnfinishedSample {
   tokenIds: number[];
   lossMask: number[];
-  /** What was shown before its last answer. */
+  /** The text of the prompt before its last answer. */
   shownText: string;
   answer: { readonly content: string; readonly stopTokenId: number | undefined };
 }
@@ -51,7 +52,7 @@ export function tokenizeConversation(
   }));
 }
 
-/** The last sample with what is shown after its answer; undefined where there is none, or the template rewrites it. */
+/** The last sample, continued with the text after its answer; undefined if there is none or the template changes earlier turns. */
 function goOn(
   renderer: ChatRenderer,
   last: UnfinishedSample | undefined,
@@ -88,7 +89,7 @@ function append(sample: UnfinishedSample, ids: readonly number[], bit: 0 | 1): v
   }
 }
 
-/** The stop token that the template puts after an answer, or the tokenizer's own where it puts none. */
+/** The stop token that the template puts after an answer, or the tokenizer's own if the template puts none. */
 function stopOf(
   renderer: ChatRenderer,
   shownText: string,

@@ -7,7 +7,7 @@ import { beginningTokenizer, chatmlTokenizer } from "./testing.ts";
 const tokenizer = chatmlTokenizer();
 
 describe("Tokenizer", () => {
-  test("decode() gives back every text that encode() took", () => {
+  test("decode() restores every text from encode()", () => {
     const random = new Random(1);
     const pieces = ["the ", "in ", " a", "\n", "é", "√", "😀", "<", "|", "0", "\t", "x y"];
     for (let round = 0; round < 200; round++) {
@@ -23,12 +23,12 @@ describe("Tokenizer", () => {
     ]);
   });
 
-  test("encode() of nothing is nothing, and so is its decoding", () => {
+  test("encode() of an empty text is empty, and so is decode() of no ids", () => {
     assert.deepEqual(tokenizer.encode(""), []);
     assert.equal(tokenizer.decode([]), "");
   });
 
-  test("encodeText() begins a text as the post-processor says, encode() does not", () => {
+  test("encodeText() adds the post-processor's first token, encode() does not", () => {
     const beginning = beginningTokenizer();
     const begin = beginning.tokenId("<|endoftext|>")!;
     assert.deepEqual(beginning.encodeText("the"), [begin, beginning.tokenId("the")]);
@@ -36,13 +36,13 @@ describe("Tokenizer", () => {
     assert.deepEqual(tokenizer.encodeText("the"), tokenizer.encode("the"));
   });
 
-  test("decode() leaves out special tokens only where it is asked to", () => {
+  test("decode() leaves out special tokens only if the option is set", () => {
     const ids = tokenizer.encode("hi<|im_end|>");
     assert.equal(tokenizer.decode(ids), "hi<|im_end|>");
     assert.equal(tokenizer.decode(ids, { skipSpecialTokens: true }), "hi");
   });
 
-  test("stopTokenIds holds the end of a turn and what the generation config adds", () => {
+  test("stopTokenIds has the end of a turn and the ids of the generation config", () => {
     assert.equal(tokenizer.eosTokenId, tokenizer.tokenId("<|im_end|>"));
     assert.deepEqual(
       tokenizer.stopTokenIds,
@@ -74,7 +74,7 @@ describe("EncodingCache", () => {
     assert.equal(cache.size, 2);
   });
 
-  test("drops texts when they hold too much together", () => {
+  test("drops texts when their total size is too large", () => {
     const cache = new EncodingCache({ maxEntries: 100, maxValues: 1_000 });
     for (const name of ["a", "b", "c"]) cache.getOrEncode(name.repeat(300), () => new Array(100).fill(0));
     assert.equal(cache.size, 2);
@@ -82,7 +82,7 @@ describe("EncodingCache", () => {
     assert.equal(again.length, 100);
   });
 
-  test("keeps no text that is very long", () => {
+  test("does not keep very long texts", () => {
     const cache = new EncodingCache({ maxEntries: 2, maxValues: 1_000 });
     cache.getOrEncode("x".repeat(10_000), () => [1]);
     assert.equal(cache.size, 0);

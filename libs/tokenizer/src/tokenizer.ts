@@ -1,8 +1,8 @@
 /**
  * A Hugging Face tokenizer: text to token ids and back.
  *
- * Wraps `@huggingface/tokenizers`, which reads `tokenizer.json` as the Rust library does. What Hone adds: stop
- * tokens, the chat template, a digest that names the tokenizer, and a cache of encodings.
+ * Wraps `@huggingface/tokenizers`, which reads `tokenizer.json` as the Rust library does. Hone adds stop tokens, the chat
+ * template, a digest that identifies the tokenizer, and a cache of encodings.
  */
 
 import { Tokenizer as HuggingFaceTokenizer } from "@huggingface/tokenizers";
@@ -10,7 +10,7 @@ import { EncodingCache } from "./encoding-cache.ts";
 import { TokenizerLoadError } from "./errors.ts";
 import { PatternWatch } from "./pattern-watch.ts";
 
-/** What a folder says about its tokenizer. */
+/** The contents of a tokenizer's folder. */
 export interface TokenizerFiles {
   /** Content of `tokenizer.json`. */
   readonly tokenizer: Record<string, unknown>;
@@ -18,29 +18,29 @@ export interface TokenizerFiles {
   readonly config: Record<string, unknown>;
   /** Jinja text; absent = the model has no chat format. */
   readonly chatTemplate: string | undefined;
-  /** Ids that `generation_config.json` names as ends, beside the tokenizer's own. */
+  /** Stop ids of `generation_config.json`, in addition to the tokenizer's own. */
   readonly generationStopIds: readonly number[];
   /** SHA-256 over the files, hexadecimal. */
   readonly digest: string;
 }
 
-/** Texts whose ids are kept: every state of the small environments, and a group's prompts many times over. */
+/** Size of the cache: enough for every state of the small environments and for many prompts of groups. */
 const CACHED_ENCODINGS = { maxEntries: 16_384, maxValues: 4_194_304 };
 
-/** Models have up to 262,144 tokens; each costs a row of the embedding, and an absurd id would cost the memory of all. */
+/** Models have up to 262,144 tokens. Every id up to the largest takes memory, so an absurd id would take all of it. */
 const MAX_VOCABULARY = 1_048_576;
 
-/** What regular expressions that never end stumble over, so that most are found before the first conversation. */
+/** Texts on which most regular expressions with unlimited run time show it, so that they are found before the first conversation. */
 const PROBES = ["a", " ", "0", "-", "a ", "aA0", "\n", "é"].map((piece) => `${piece.repeat(48)}!`);
-/** Thousands of times what a sound tokenizer takes for one of them. */
+/** Time limit for a probe; thousands of times what an ordinary tokenizer takes. */
 const PROBE_MS = 1_000;
 
 export class Tokenizer {
-  /** Names this tokenizer: two with one digest give the same ids. */
+  /** Identifies this tokenizer: two tokenizers with the same digest give the same ids. */
   readonly digest: string;
   /** Jinja text of the chat format. */
   readonly chatTemplate: string | undefined;
-  /** Ends a turn; absent = the tokenizer names none. */
+  /** Ends a turn; undefined = the tokenizer names none. */
   readonly eosTokenId: number | undefined;
   /** Every id that ends a generation, ascending. */
   readonly stopTokenIds: readonly number[];
@@ -48,7 +48,7 @@ export class Tokenizer {
   readonly vocabSize: number;
   /** Special tokens by the names that chat templates use: `bos_token`, `eos_token` and so on. */
   readonly specialTokens: Readonly<Record<string, string>>;
-  /** Finds control tokens that are spelled out in a text; nothing where the tokenizer has none. */
+  /** Matches control tokens that are spelled out in a text; matches nothing if the tokenizer has none. */
   readonly controlPattern: RegExp;
   readonly #inner: HuggingFaceTokenizer;
   readonly #encoding: PatternWatch;
@@ -56,7 +56,7 @@ export class Tokenizer {
   readonly #encodings = new EncodingCache(CACHED_ENCODINGS);
   readonly #specialIds: ReadonlySet<number>;
 
-  /** @throws {TokenizerLoadError | EncodingLimitError} and what the library throws of files that it cannot run. */
+  /** @throws {TokenizerLoadError | EncodingLimitError} and the library's errors for files that it cannot use. */
   constructor(files: TokenizerFiles) {
     const { tokenizer } = files;
     checkIds(tokenizer);
@@ -84,15 +84,15 @@ export class Tokenizer {
   }
 
   /**
-   * Token ids of a text; special tokens that are written out in it become their ids, none is added.
-   * @returns a shared array: read only.
+   * Token ids of a text; special tokens that are spelled out in it become their ids, and none is added.
+   * @returns a shared array, which must not be changed.
    */
   encode(text: string): readonly number[] {
     if (text === "") return NO_IDS;
     return this.#encodings.getOrEncode(text, (uncached) => this.#encode(uncached, false));
   }
 
-  /** Token ids of a text that stands alone: with the tokens that the tokenizer's post-processor puts around one. */
+  /** Token ids of a complete text, with the tokens that the tokenizer's post-processor puts around it. */
   encodeText(text: string): readonly number[] {
     return this.#encode(text, true);
   }
@@ -136,7 +136,7 @@ function probe(inner: HuggingFaceTokenizer, watch: PatternWatch): void {
 
 const NO_IDS: readonly number[] = [];
 
-/** The longest first, as one may begin with another. */
+/** Matches any of the tokens. The longest come first, because one token may begin with another. */
 function patternOf(tokens: readonly string[]): RegExp {
   const spelled = [...new Set(tokens)].filter((token) => token !== "").sort((a, b) => b.length - a.length);
   return spelled.length === 0 ? /(?!)/ : new RegExp(spelled.map(escaped).join("|"));
@@ -146,11 +146,11 @@ function escaped(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&");
 }
 
-/** Before the library makes arrays as long as the largest id. */
+/** Checks the ids before the library makes arrays as long as the largest id. */
 function checkIds({ model, added_tokens: added }: Record<string, unknown>): void {
   const vocab = isObject(model) && isObject(model.vocab) ? model.vocab : {};
   const addedIds = Array.isArray(added) ? added.map((token) => (isObject(token) ? token.id : undefined)) : [];
-  // A list has its ids by position.
+  // In a list, the position of a token is its id.
   const ids = Array.isArray(vocab) ? [vocab.length] : Object.values(vocab);
   for (const id of [...ids, ...addedIds]) {
     if (typeof id === "number" && Number.isInteger(id) && id >= 0 && id < MAX_VOCABULARY) continue;

@@ -4,7 +4,7 @@ import { ChatRenderer } from "./chat-renderer.ts";
 import { makeTokenizer } from "./load-tokenizer.ts";
 import { wordTokenizerFiles } from "./word-tokenizer.ts";
 
-test("wordTokenizerFiles() makes a tokenizer with a token for each word, character and mark", () => {
+test("wordTokenizerFiles() makes a tokenizer with one token for each word, character and role mark", () => {
   const files = wordTokenizerFiles({
     roles: ["user", "assistant"],
     words: ["higher", "lower"],

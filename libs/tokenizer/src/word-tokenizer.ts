@@ -1,19 +1,19 @@
 /**
- * Tokenizers of small languages, for models that are made from scratch: a token for each word and each character.
+ * Tokenizers of small languages, for models that are trained from scratch, with a token for each word and each character.
  *
- * The files are those of Hugging Face, so they load wherever those do. The model is byte-pair encoding without merges: a
- * character is a token of its own or `<|unk|>`; words are added tokens, found before the characters are split.
+ * The files have the Hugging Face format, so other programs can load them. The model is byte-pair encoding without merges: a
+ * character is a token of its own or `<|unk|>`; words are added tokens, which are found before the characters are split.
  */
 
 /** The language. */
 export interface WordLanguage {
-  /** Roles of its conversations, each with a mark `<|role|>` before what it says. */
+  /** Roles of its conversations; a mark `<|role|>` precedes each message of a role. */
   readonly roles: readonly string[];
   readonly words: readonly string[];
   readonly characters: readonly string[];
-  /** Jinja. @default the mark of its role before each message, and `<|end|>` behind each answer */
+  /** Jinja text. @default the mark of its role before each message, and `<|end|>` after each answer */
   readonly chatTemplate?: string;
-  /** Tokens of the longest context, for readers that ask. @default not told */
+  /** Tokens of the longest context, for programs that read it. @default not stated */
   readonly maxLength?: number;
 }
 
