@@ -5,8 +5,8 @@
  * per sequence (padded), W wanted logits, C hidden size, H query heads, G key/value heads, R = H / G, D head size,
  * V vocabulary.
  *
- * Everything but attention runs on the N new tokens, without padding. Only the K/V rows of the new tokens are outputs:
- * outputs are copied, inputs are not.
+ * Everything but attention runs on the N new tokens, without padding. Of the keys and values, only those of the new tokens
+ * are outputs, because onnxruntime copies outputs but not inputs.
  */
 import { Concat, Gather, Graph, Reshape, type Tensor } from "@hone/tensor";
 import { declareQueries, freshOutputs } from "./attention/cached-attention.ts";
@@ -17,10 +17,10 @@ import { layerOf, listParameters, type ParameterInfo } from "./model/parameters.
 import { outputMasses } from "./probability-mass.ts";
 import { type Attend, buildHead, buildTransformer, weightInitializers, weightInputs } from "./transformer.ts";
 
-/** Where earlier keys and values lie: see pooled-attention.ts and slot-attention.ts. */
+/** How earlier keys and values are stored: see pooled-attention.ts and slot-attention.ts. */
 export type ContextLayout = "pooled" | "slots";
 
-/** Models from this width on have contexts that are large to copy, so that slots are faster; pooled ones repeat every bit. */
+/** From this width on, slots are faster because contexts are expensive to copy. Pooled contexts give reproducible bits. */
 const MIN_SLOTS_WIDTH = 256;
 
 export function contextLayoutFor(spec: ModelSpec): ContextLayout {
@@ -28,31 +28,31 @@ export function contextLayoutFor(spec: ModelSpec): ContextLayout {
 }
 
 export interface DecodeGraphOptions {
-  /** @default by the size of the model */
+  /** @default depends on the size of the model */
   readonly layout?: ContextLayout;
-  /** See `TransformerInputs`; pooled contexts have it on the right, where sums do not depend on the number of rows. */
+  /** See `TransformerInputs`. With pooled contexts weights are on the right, where sums do not depend on the number of rows. */
   readonly isWeightLeft?: boolean;
 }
 
 /**
- * Parameters that the graph takes as inputs: on the left side nothing is packed, so that a session needs no copy of the
- * layers' weights. Embedding and head stay with the session, which packs the head.
+ * Parameters that the graph takes as inputs. onnxruntime does not pack weights on the left side of a product, so a session
+ * needs no copy of the layers' weights. Embedding and head are part of the session, which packs the head.
  */
 export function fedParameters(spec: ModelSpec, isWeightLeft: boolean): ParameterInfo[] {
   return isWeightLeft ? listParameters(spec).filter(({ name }) => layerOf(name) !== undefined) : [];
 }
 
 /**
- * Builds the graph. Inputs beside {@link fedParameters} and those of the attention, of cached-attention.ts and of
- * probability-mass.ts, int32:
+ * Builds the graph. It has the inputs of {@link fedParameters}, of the attention, of cached-attention.ts and of
+ * probability-mass.ts, and the following, int32:
  *
  *   tokenIds [1, N], positionIds [1, N]   the new tokens
  *   lastTokens [S]                        the last new token of each sequence
- *   wantedSequences [W]                   those whose logits after their last token are wanted
+ *   wantedSequences [W]                   the sequences whose logits after their last token are wanted
  *
- * Outputs: logits [1, W, V]; those of probability-mass.ts; and the new keys and values. Pooled: newKeyValues
- * [1, N, 2*layers*G*D], keys of layer 0, 1, ..., then values. Slots: {@link freshOutputs} of each layer [1, N, G*D], which are
- * so many values that to join them would cost more than to hand them over one by one.
+ * Outputs: logits [1, W, V]; the outputs of probability-mass.ts; and the new keys and values. Pooled: newKeyValues
+ * [1, N, 2*layers*G*D], keys of layer 0, 1, ..., then values. Slots: {@link freshOutputs} of each layer [1, N, G*D], because
+ * concatenating so many values would cost more than separate outputs.
  */
 export function buildDecodeGraph(
   spec: ModelSpec,

@@ -1,7 +1,7 @@
-/** Errors in a model's configuration or its weights. They are terminal, as the same folder fails again. */
+/** Errors in a model's configuration or its weights. They are terminal, because the same folder fails again. */
 import { TerminalError } from "@hone/core";
 
-/** A model configuration breaks a rule, or names an architecture that Hone does not build. */
+/** A model configuration breaks a rule, or names an architecture that Hone does not support. */
 export class ModelSpecError extends TerminalError {
   /** The field that breaks a rule. */
   readonly field: string;

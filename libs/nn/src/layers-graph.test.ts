@@ -9,7 +9,7 @@ const TOKENS = 5;
 const MAX_ERROR = 1e-5;
 
 describe("buildLayersGraph()", () => {
-  test("weights on either side of their products give the same numbers", async () => {
+  test("weights on the left and on the right side of their products give the same numbers", async () => {
     const spec = resolveModelSpec({
       vocabSize: 13,
       hiddenSize: 48,

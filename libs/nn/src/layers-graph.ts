@@ -1,12 +1,12 @@
-/** The layers of a model with nothing but their own work, for measuring what that costs on a machine. */
+/** A graph of a model's layers alone, for measuring how long they take on a machine. */
 import { Graph, Reshape, type Tensor } from "@hone/tensor";
 import type { ModelSpec } from "./model/model-spec.ts";
 import { listParameters } from "./model/parameters.ts";
 import { buildTransformer, weightInitializers } from "./transformer.ts";
 
 /**
- * Builds the layers and the last norm without embedding, head and attention: what a token sees is its own queries.
- * Keys and values are left out with it.
+ * Builds the layers and the last norm without embedding, head and attention: the result of the attention is replaced by the
+ * queries, so keys and values are not computed either.
  *
  * Inputs: hidden [1, N, C] float32, positionIds [1, N] int32. Output: last [1, N, C].
  *

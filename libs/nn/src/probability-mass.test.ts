@@ -5,7 +5,7 @@ import { Graph, GraphSession } from "@hone/tensor";
 import { LARGEST_UNIFORM, massBlocks, outputMasses } from "./probability-mass.ts";
 
 describe("massBlocks()", () => {
-  test("divides the vocabularies of known families, and leaves small and prime ones whole", () => {
+  test("divides the vocabularies of known families but not small or prime sizes", () => {
     for (const size of [32_000, 49_152, 128_256, 151_936, 262_144]) {
       assert.ok(massBlocks(size) > 0 && size % massBlocks(size) === 0, `${size}`);
     }
@@ -14,7 +14,7 @@ describe("massBlocks()", () => {
 });
 
 describe("outputMasses()", () => {
-  test("gives the largest scaled logit, the sums of its blocks and the block that is drawn, row by row", async () => {
+  test("computes each row's largest scaled logit, block masses and drawn block", async () => {
     const size = 4_160;
     const temperatures = [1, 0.7, 1.5];
     const graph = new Graph("masses");

@@ -1,11 +1,11 @@
 /**
- * The passes over a large vocabulary that a draw needs, in the graph: with them the draw itself reads one block of a
- * row (see Sampler of the inference gateway), and the others need not leave onnxruntime, which copies what does.
+ * Computes in the graph what sampling needs from a pass over a large vocabulary. Sampling itself then reads only one block of
+ * a row (see Sampler of the inference gateway), and the other blocks need not become outputs, which onnxruntime copies.
  *
  * Letters: W rows, V vocabulary, B blocks of V/B consecutive tokens, u uniform numbers.
  *
  *   scaled = logits / temperature      largest = max scaled      mass of a block = sum of exp(scaled - largest) in it
- *   drawn block = the first one of which the masses up to its own are more than u of all
+ *   drawn block = the first block for which the sum of the masses up to and including it exceeds u times the total mass
  */
 import {
   Add,
@@ -25,14 +25,14 @@ import {
   type Tensor,
 } from "@hone/tensor";
 
-/** Smaller vocabularies are drawn from directly: that costs less than the extra nodes, and keeps float64 throughout. */
+/** Sampling reads smaller vocabularies directly. That costs less than the extra nodes and uses float64 throughout. */
 const MIN_VOCABULARY = 4_096;
-/** A draw scans the blocks and then one block, so neither may be long. */
+/** A draw scans the list of blocks and then one block, so both must be short. */
 const MAX_BLOCKS = 8_192;
-/** The largest float32 below 1: times a sum, rounded, it is less than the sum. */
+/** The largest float32 below 1. Its rounded product with a sum is less than the sum. */
 export const LARGEST_UNIFORM = 1 - 2 ** -24;
 
-/** How many blocks a vocabulary is cut into: the divisor nearest its root. 0 where draws scan the row. */
+/** Number of blocks of a vocabulary: its smallest divisor from the square root upwards. 0 = draws scan the whole row. */
 export function massBlocks(vocabSize: number): number {
   if (vocabSize < MIN_VOCABULARY) return 0;
   let blocks = Math.ceil(Math.sqrt(vocabSize));
@@ -41,9 +41,9 @@ export function massBlocks(vocabSize: number): number {
 }
 
 /**
- * Adds the inputs inverseTemperatures and uniforms [1, W, 1], float32, the latter at most {@link LARGEST_UNIFORM}, and the
- * outputs largest [1, W, 1], blockMasses [1, W, B], drawnBlocks [W], int64, and drawnLogits [W, V/B], those of the drawn
- * block.
+ * Adds the float32 inputs inverseTemperatures and uniforms [1, W, 1], where uniforms are at most {@link LARGEST_UNIFORM}, and
+ * the outputs largest [1, W, 1], blockMasses [1, W, B], drawnBlocks [W] (int64), and drawnLogits [W, V/B], which are the
+ * logits of the drawn block.
  * @param logits [1, W, V]
  */
 export function outputMasses(graph: Graph, logits: Tensor, vocabSize: number): void {
@@ -61,7 +61,7 @@ export function outputMasses(graph: Graph, logits: Tensor, vocabSize: number): v
   const target = Mul(ReduceMax(upTo, { axes: [2] }), perRow("uniforms"));
   const isBefore = Cast(LessOrEqual(upTo, target), "float32");
   const count = Cast(ReduceSum(isBefore, { axes: [0, 2], keepDims: false }), "int64");
-  // A row that is not a number has no such block, and is refused by who draws.
+  // A row that contains NaN has no such block. The sampler rejects it.
   const drawn = Min(count, graph.scalar("int64", blocks - 1));
   const row = RangeAlong(logits, 1);
   graph.output("drawnBlocks", drawn);

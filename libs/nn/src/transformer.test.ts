@@ -16,7 +16,7 @@ const spec = resolveModelSpec({
   initializerRange: 0.2,
 });
 
-/** Logits of rows of tokens, each row a plain text. */
+/** Logits for rows of tokens; each row is one sequence. */
 async function logitsOf(rows: readonly (readonly number[])[], weightsAre: "inputs" | "initializers") {
   const graph = new Graph("logits");
   const tokenIds = graph.input("tokenIds", "int64", ["rows", "tokens"]);
@@ -55,7 +55,7 @@ async function logitsOf(rows: readonly (readonly number[])[], weightsAre: "input
 }
 
 describe("buildTransformer()", () => {
-  test("a later token does not change the logits before it", async () => {
+  test("a token does not change the logits of earlier tokens", async () => {
     const a = await logitsOf([[1, 2, 3, 4, 5]], "inputs");
     const b = await logitsOf([[1, 2, 3, 9, 5]], "inputs");
     assert.deepEqual(a.shape, [1, 5, spec.vocabSize]);
@@ -74,7 +74,7 @@ describe("buildTransformer()", () => {
     assert.deepEqual(fed.data, packed.data);
   });
 
-  test("a row does not depend on its neighbours", async () => {
+  test("a row does not depend on other rows", async () => {
     const both = await logitsOf(
       [
         [1, 2, 3, 4],

@@ -3,8 +3,8 @@
  * Qwen2 (https://arxiv.org/abs/2407.10671) and Qwen3 (https://arxiv.org/abs/2505.09388), which differ in biases and norms.
  *
  * Letters: B rows, T tokens of a row, C hidden size, H query heads, G key/value heads, D head size, F feed-forward
- * width, V vocabulary. What differs between training and generation, which tokens a token may see and where older
- * keys and values come from, is the caller's `attend`.
+ * width, V vocabulary. Training and generation differ in which tokens a token may see and where earlier keys and values come
+ * from; the caller's `attend` decides this.
  */
 import {
   Add,
@@ -45,39 +45,39 @@ export type WeightTensors = Readonly<Record<string, Tensor>>;
 /**
  * Attention of one layer.
  *
- * @param q [B, T, H, D], k and v [B, T, G, D]: q and k are normed and turned by their positions. With `readers`, q of the
- *   last layer is theirs, [1, R, H, D].
- * @returns [B, T, H*D], or [1, R, H*D]: for every query head the mix of the values it may see.
+ * @param q [B, T, H, D], k and v [B, T, G, D]: q and k are already normalised and rotated by their positions. With `readers`,
+ *   the q of the last layer has only their queries, [1, R, H, D].
+ * @returns [B, T, H*D], or [1, R, H*D]: for every query head, the weighted sum of the values that it may see.
  */
 export type Attend = (layer: number, q: Tensor, k: Tensor, v: Tensor) => Tensor;
 
-/** The tokens: ids [B, T] that are looked up in the graph, or the rows of the embedding table that they name. */
+/** The tokens: either ids [B, T], which the graph looks up, or their rows of the embedding table. */
 export type TokenInput =
   | { readonly tokenIds: Tensor }
-  /** [B, T, C]. Training looks up outside the graph, where the gradient of a lookup costs less. */
+  /** [B, T, C]. Training looks tokens up outside the graph, where the gradient of a lookup costs less. */
   | { readonly embedded: Tensor };
 
 export type TransformerInputs = TokenInput & {
-  /** [B, T] int64: distance from the start of the text. */
+  /** [B, T] int64: position of each token in its sequence. */
   readonly positionIds: Tensor;
   readonly weights: WeightTensors;
-  /** Adapters that the weights hold beside the model's own parameters; absent = none. */
+  /** Adapters whose tensors are in the weights, in addition to the model's parameters; absent = none. */
   readonly lora?: LoraSpec | undefined;
   readonly attend: Attend;
   /**
-   * Whether a weight is the left side of its product, W x^T. Default: the right one, x W^T. See {@link leftProduct}.
+   * Whether a weight is the left operand of its product, W x^T. Default: the right one, x W^T. See {@link leftProduct}.
    */
   readonly isWeightLeft?: boolean;
-  /** Factor of the queries, for an `attend` that takes them scaled; default 1. */
+  /** Factor of the queries, for an `attend` that expects scaled queries; default 1. */
   readonly queryFactor?: number;
   /**
-   * [R] tokens of the only row, whose results are wanted; default all. The last layer then has keys and values of all
-   * tokens, and all else of these only: its result and that of the decoder are [1, R, C].
+   * [R] tokens whose results are wanted, for inputs of one row; default all tokens. The last layer then computes keys and
+   * values for all tokens and everything else only for these: its result and that of the decoder are [1, R, C].
    */
   readonly readers?: Tensor;
 };
 
-/** Declares parameters as graph inputs, so that arrays updated in place are seen by the next run. */
+/** Declares parameters as graph inputs, so that the next run sees arrays that were updated in place. */
 export function weightInputs(graph: Graph, parameters: readonly ParameterInfo[]): WeightTensors {
   return Object.fromEntries(parameters.map(({ name, shape }) => [name, graph.input(name, "float32", shape)]));
 }
@@ -89,16 +89,16 @@ export function weightInitializers(graph: Graph, parameters: readonly ParameterI
   );
 }
 
-/** The decoder in its steps, each [B, T, C] -> [B, T, C] but for `readers`; a step that is taken twice is computed twice. */
+/** The steps of the decoder, each [B, T, C] -> [B, T, C] except with `readers`. A step that is added twice is computed twice. */
 export interface Decoder {
-  /** What the first layer reads. */
+  /** The input of the first layer. */
   readonly start: Tensor;
   layer(index: number, x: Tensor): Tensor;
-  /** The norm after the last layer. */
+  /** Applies the norm after the last layer. */
   finish(x: Tensor): Tensor;
 }
 
-/** The decoder of a graph, for callers that take its steps themselves. */
+/** The decoder of a graph, for callers that add its steps themselves. */
 export function decoderOf(graph: Graph, spec: ModelSpec, inputs: TransformerInputs): Decoder {
   const { weights } = inputs;
   const keyAngles = rotaryAngles(graph, spec, inputs.positionIds);
@@ -116,7 +116,7 @@ export function decoderOf(graph: Graph, spec: ModelSpec, inputs: TransformerInpu
   };
 }
 
-/** Adds the decoder to the graph. @returns the hidden states after the last norm, [B, T, C], or those of the readers. */
+/** Adds the decoder to the graph. @returns the hidden states after the last norm, [B, T, C], or only those of the readers. */
 export function buildTransformer(graph: Graph, spec: ModelSpec, inputs: TransformerInputs): Tensor {
   const decoder = decoderOf(graph, spec, inputs);
   let x = decoder.start;
@@ -138,7 +138,7 @@ interface Angles {
 /** Selects from a tensor [B, T, ...] the tokens whose results a layer must compute. */
 type Read = (tensor: Tensor) => Tensor;
 
-/** Turning by these also multiplies by the factor. */
+/** Scaled angles, so that rotating by them also multiplies by the factor. */
 function scaleAngles({ cosines, sines }: Angles, factor: number): Angles {
   const scaled = (x: Tensor) => (factor === 1 ? x : Mul(x, factor));
   return { cosines: scaled(cosines), sines: scaled(sines) };
@@ -201,7 +201,7 @@ function feedForwardBlock(spec: ModelSpec, layer: number, x: Tensor, inputs: Tra
   return through(gated, "mlp.down_proj");
 }
 
-/** The same with what lies between the products as columns, [B, F, T], so that only the result is turned. */
+/** The same feed-forward, but with transposed intermediate values [B, F, T], so that only the result must be transposed back. */
 function leftFeedForward(spec: ModelSpec, layer: number, normed: Tensor, inputs: TransformerInputs): Tensor {
   const weightOf = (part: string) => parameter(inputs.weights, layerParameter(layer, part));
   const biased = (part: string, product: Tensor) =>
@@ -213,7 +213,7 @@ function leftFeedForward(spec: ModelSpec, layer: number, normed: Tensor, inputs:
   return Transpose(biased("mlp.down_proj", MatMul(weightOf("mlp.down_proj"), gated)), [0, 2, 1]);
 }
 
-/** A projection of a layer, with its bias where the model has one and its adapter where there is one. */
+/** A projection of a layer, with its bias and its adapter if the model has them. */
 function project(
   spec: ModelSpec,
   layer: number,
@@ -239,9 +239,9 @@ function linear(x: Tensor, weight: Tensor): Tensor {
 }
 
 /**
- * The same as W x^T, turned afterwards. A large weight is then read as it lies, row by row, while the tokens wait in the
- * processor's cache: onnxruntime's product reads its right side again for every six or twelve rows of its left one, and
- * has it in another order for that.
+ * The same product, computed as W x^T and transposed afterwards. A large weight is then read in place, row by row, while the
+ * tokens stay in the processor's cache. As the right operand, onnxruntime would copy the weight into another order and read
+ * it again for every six or twelve rows of the left operand.
  */
 function leftProduct(x: Tensor, weight: Tensor): Tensor {
   return Transpose(FusedMatMul(weight, x, { transB: true }), [0, 2, 1]);

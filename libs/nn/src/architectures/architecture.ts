@@ -1,23 +1,23 @@
-/** What tells one family of dense decoders from another. A new family is one file beside this one and a line in table.ts. */
+/** The differences between families of dense decoders. A new family needs a file beside this one and a line in table.ts. */
 import type { ModelConfig } from "../model/config-fields.ts";
 import type { ModelFamily, ModelSpec } from "../model/model-spec.ts";
 
-/** Parts of a model that a family decides or that only its configuration tells. */
+/** Properties of a model that its family fixes or that are read in a different way for each family. */
 export type FamilyTraits = Pick<ModelSpec, "attentionBias" | "hasMlpBias" | "hasQkNorm" | "headDim">;
 
 export interface Architecture {
   readonly family: ModelFamily;
-  /** Class in `transformers`, as `architectures` in config.json names it. */
+  /** Name of the class in `transformers`, as in the field `architectures` of config.json. */
   readonly className: string;
-  /** @throws ModelSpecError for what would compute something else than Hone builds. */
+  /** @throws ModelSpecError for options that would change the computation and that Hone does not support. */
   readTraits(config: ModelConfig): FamilyTraits;
   /** The fields of config.json that {@link Architecture.readTraits} reads back. */
   writeTraits(spec: ModelSpec): Record<string, unknown>;
-  /** Name in the checkpoint of one of Hone's parameters, which are named as Llama's are. */
+  /** The name that one of Hone's parameters has in the checkpoint. Hone names parameters as Llama does. */
   tensorName(parameter: string): string;
 }
 
-/** For families whose checkpoints name everything as Llama's do. */
+/** The `tensorName` of families whose checkpoints use the same names as Llama's. */
 export function asLlama(parameter: string): string {
   return parameter;
 }

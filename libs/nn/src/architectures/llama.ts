@@ -1,4 +1,4 @@
-/** Llama 1 to 3 and what is built like them, such as SmolLM2. */
+/** Llama 1 to 3 and models with the same architecture, such as SmolLM2. */
 import { booleanOr, numberOr, requireNumber } from "../model/config-fields.ts";
 import { type Architecture, asLlama } from "./architecture.ts";
 

@@ -1,9 +1,9 @@
-/** Qwen3, dense: norms on each head of queries and keys. Models made from scratch are of this family. */
+/** Dense Qwen3: norms on each head of queries and keys. Models that are trained from scratch belong to this family. */
 import { booleanOr, numberOr } from "../model/config-fields.ts";
 import { type Architecture, asLlama } from "./architecture.ts";
 import { refuseSlidingWindow } from "./sliding-window.ts";
 
-/** What `transformers` takes where a configuration does not say. */
+/** The default of `transformers` if a configuration does not state it. */
 const DEFAULT_HEAD_DIM = 128;
 
 export const qwen3: Architecture = {

@@ -1,11 +1,11 @@
-/** Attention that sees the last tokens only, which some checkpoints have in some layers and Hone does not build. */
+/** Rejects sliding-window attention, in which a token sees only the last tokens before it. Hone does not support it. */
 
 import { ModelSpecError } from "../errors.ts";
 import { booleanOr, type ModelConfig, numberOr, requireNumber } from "../model/config-fields.ts";
 
 const RULE = "every layer sees the whole context (sliding windows are not built)";
 
-/** @throws ModelSpecError where a layer has a window; a window that no layer uses is none. */
+/** @throws ModelSpecError if a layer has a window. A window that no layer uses is ignored. */
 export function refuseSlidingWindow(config: ModelConfig): void {
   const layerTypes = config.layer_types;
   if (Array.isArray(layerTypes)) {

@@ -1,4 +1,4 @@
-/** The families that Hone builds. */
+/** The families that Hone supports. */
 
 import { ModelSpecError } from "../errors.ts";
 import type { ModelConfig } from "../model/config-fields.ts";
@@ -14,7 +14,7 @@ export function architectureOf(family: ModelFamily): Architecture {
   return ARCHITECTURES[family];
 }
 
-/** @throws ModelSpecError that lists the known ones. */
+/** @throws ModelSpecError that lists the known architectures. */
 export function architectureOfConfig(config: ModelConfig): Architecture {
   const named: unknown = Array.isArray(config.architectures) ? config.architectures[0] : undefined;
   const all = Object.values(ARCHITECTURES);

@@ -2,8 +2,8 @@
  * Grouped-query attention over keys and values in head-major layout.
  *
  * Letters: B rows, T query tokens, S seen tokens, H query heads, G key/value heads, R = H / G, D head size.
- * The R query heads of a group share their keys: they are viewed as R*T queries of one head, so that keys and values
- * are never repeated.
+ * The R query heads of a group share their keys and values: they are viewed as R*T queries of one head, so that keys and
+ * values are never repeated.
  */
 import {
   Add,
@@ -17,7 +17,7 @@ import {
   Transpose,
 } from "@hone/tensor";
 
-/** Score of a token that must not be seen: its probability is exactly 0, and a row of only such scores stays finite. */
+/** Score of a token that must not be seen. Its probability is exactly 0, and a row with only such scores stays finite. */
 export const MASKED_SCORE = -1e9;
 
 /** [B, T, heads, D] -> [B, heads, T, D] */
@@ -28,7 +28,7 @@ export function toHeadMajor(x: Tensor): Tensor {
 /**
  * softmax(q k^T / sqrt(D) + bias) v.
  *
- * @param q [B, T, H, D]; keys and values [B, G, S, D].
+ * @param q [B, T, H, D]; keys and values are [B, G, S, D].
  * @param bias [B, 1, R*T, S]: 0 where a token may be seen, else {@link MASKED_SCORE}; the same for each of the R heads.
  * @returns [B, T, H*D]
  */

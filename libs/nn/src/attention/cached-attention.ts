@@ -1,23 +1,24 @@
 /**
- * What the two attentions for generation share: new tokens come without padding, attention wants them by sequence.
+ * Shared by both kinds of attention for generation: new tokens arrive without padding, and attention needs them grouped by
+ * sequence.
  *
  * Letters as in decode-graph.ts.
  */
 import { type Dim, Gather, type Graph, multiplyDims, Reshape, type Tensor } from "@hone/tensor";
 
-/** Names of the keys and values that a layer is fed with. */
+/** Names of the graph inputs for a layer's earlier keys and values. */
 export function contextInputs(layer: number): { readonly keys: string; readonly values: string } {
   return { keys: `keys.${layer}`, values: `values.${layer}` };
 }
 
-/** Names of the new tokens' keys and values that a layer puts out where contexts are slots. */
+/** Names of the graph outputs for the keys and values of a layer's new tokens, if contexts are slots. */
 export function freshOutputs(layer: number): { readonly keys: string; readonly values: string } {
   return { keys: `newKeys.${layer}`, values: `newValues.${layer}` };
 }
 
-/** Between the new tokens [1, N, ...] and the queries of each sequence [S, Q, ...]. */
+/** Converts between the new tokens [1, N, ...] and the queries of each sequence [S, Q, ...]. */
 export interface Queries {
-  /** [S, Q] new token of each query. */
+  /** [S, Q] index of the new token of each query. */
   readonly tokens: Tensor;
   /** [1, N, heads..., D] -> [S, Q, heads..., D] */
   split(x: Tensor, heads: readonly number[]): Tensor;
@@ -28,8 +29,8 @@ export interface Queries {
 /**
  * Declares the inputs, int32:
  *
- *   queryTokens [S, Q]     new token of each query; padding repeats the sequence's last one
- *   tokenQueries [1, N]    query s * Q + q of each new token
+ *   queryTokens [S, Q]     index of each query's new token; padding repeats the sequence's last token
+ *   tokenQueries [1, N]    index s * Q + q of each new token's query
  */
 export function declareQueries(graph: Graph, headDim: number): Queries {
   const queryTokens = graph.input("queryTokens", "int32", ["sequences", "queries"]);

@@ -1,11 +1,11 @@
 /**
  * Attention for training: rows that hold several samples as a packed prefix tree.
  *
- * Tokens of a row stand in depth-first order, so the tokens below token j are a run that starts at j; `visibleEnd[j]`
- * is its end. Token i sees token j where j <= i < visibleEnd[j]: its ancestors and itself.
+ * The tokens of a row are in depth-first order, so token j and all tokens below it in the tree form a contiguous range that
+ * starts at j; `visibleEnd[j]` is its end. Token i sees token j if j <= i < visibleEnd[j]: its ancestors and itself.
  *
- * Rows come in pieces: the tokens of a piece attend to their own piece and those before, so that with P pieces the share
- * (P - 1) / 2P of all pairs, whose reader stands before what it would read, is never computed.
+ * Rows are split into pieces: the tokens of a piece attend to their own piece and the pieces before it. With P pieces, the
+ * share (P - 1) / 2P of all pairs of tokens is therefore never computed; in these pairs the query precedes the key.
  */
 import {
   And,
@@ -30,8 +30,8 @@ import { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention.ts";
 /**
  * Makes the attention of a packed batch.
  *
- * @param visibleEnds by piece, whole numbers [B, tokens of the piece], in 1..T: together the row, in order. A padding token j
- *   has j + 1 and is seen by itself only. No piece is empty.
+ * @param visibleEnds one tensor for each piece, in order: whole numbers [B, tokens of the piece], in 1..T. A padding token j
+ *   has j + 1, so that only the token itself sees it. No piece is empty.
  */
 export function packedAttend(graph: Graph, spec: ModelSpec, visibleEnds: readonly Tensor[]): Attend {
   const repeats = spec.numHeads / spec.numKeyValueHeads;
@@ -39,12 +39,12 @@ export function packedAttend(graph: Graph, spec: ModelSpec, visibleEnds: readonl
   const at_1T = Unsqueeze(Cast(RangeAlong(ends_BT, 1), ends_BT.dtype), [0]);
   const sizes = visibleEnds.length === 1 ? undefined : sizesAlong(visibleEnds, 1);
   const inPieces = (x: Tensor) => (sizes === undefined ? [x] : SplitLike(x, visibleEnds, 1, sizes));
-  /** All up to and with a piece. */
+  /** Everything up to and including a piece. */
   const upTo = (pieces: readonly Tensor[], piece: number) => Concat(pieces.slice(0, piece + 1), 1);
 
   const places = inPieces(at_1T);
   const biases = places.map((place, piece) => {
-    // Letters: R query heads of a group, Q tokens of the piece once for each of them, S tokens up to its end.
+    // Letters: R query heads of a group, Q = R * tokens of the piece, S tokens up to the end of the piece.
     const readers_1RT = Concat(new Array<Tensor>(repeats).fill(Unsqueeze(place, [1])), 1);
     const reader_1Q1 = Unsqueeze(Reshape(readers_1RT, [1, multiplyDims(repeats, place.shape[1]!)]), [2]);
     const seen_11S = Unsqueeze(upTo(places, piece), [1]);

@@ -1,21 +1,23 @@
 /**
- * Attention for generation with small models: the context of each sequence is brought together by copying.
+ * Attention for generation with small models: the context of each sequence is copied into one tensor.
  *
- * Letters as in decode-graph.ts, and P pool pages of A = PAGE_ROWS rows. The context is in its order, earlier rows from
- * the pools and new ones from this run, so that one product gives its scores and one sums its values:
+ * Letters as in decode-graph.ts, and P pool pages of A = PAGE_ROWS rows. The rows of a context are in the order of their
+ * positions, earlier rows from the pools and new rows from this run, so that one product computes all scores and one product
+ * sums the values:
  *
- *   D1: the sum over values runs over positions 0, 1, 2, ... of the sequence, however many of them are new. Split into
- *       [earlier | new] it would depend on where the split lies, and a recomputed context would give other bits.
- *   D2: masked positions have probability exactly 0 and finite values, so padding L adds nothing; L is padded to
- *       multiples of {@link CONTEXT_BUCKET}, so that a position always meets the same lane of a vector kernel.
- *   D3: products with pool rows have two rows of queries or more: onnxruntime's kernel for one row sums in
+ *   D1: the sum over values runs over positions 0, 1, 2, ... of the sequence, no matter how many of them are new. If it were
+ *       split into [earlier | new], it would depend on the place of the split, and a recomputed context would give other
+ *       bits.
+ *   D2: masked positions have probability exactly 0 and finite values, so the padding of L adds nothing. L is padded to
+ *       multiples of {@link CONTEXT_BUCKET}, so that a position is always in the same lane of a vector kernel.
+ *   D3: products with pool rows have at least two rows of queries, because onnxruntime's kernel for one row sums in
  *       another order. See {@link minQueries}.
  *
  * Inputs, int32 but for the pools:
  *
  *   keys.0, values.0, ...                 pool of each layer [G, P, A*D], float32; page 0 is zero
- *   contextPages [S, L/A]                 pool page of each A positions; 0 where there is none yet. What it holds for
- *                                         new positions is replaced, behind them it is masked and must be finite
+ *   contextPages [S, L/A]                 pool page of each A positions; 0 if there is none yet. The rows of new positions
+ *                                         are replaced; the rows after them are masked and must be finite
  *   queryPositions [S, Q]                 position of each query
  */
 import {
@@ -44,12 +46,12 @@ import type { Attend } from "../transformer.ts";
 import { MASKED_SCORE } from "./attention.ts";
 import { contextInputs, type Queries } from "./cached-attention.ts";
 
-/** Consecutive positions of a sequence whose rows lie together in a pool; gathering row by row takes three times as long. */
+/** Number of consecutive positions whose rows are adjacent in a pool. Gathering row by row takes three times as long. */
 export const PAGE_ROWS = 16;
 /** Contexts are padded to multiples of this: four vectors of sixteen floats, the widest step of the softmax kernels. */
 export const CONTEXT_BUCKET = 4 * PAGE_ROWS;
 
-/** Fewest queries per sequence that a run is padded to (D3). */
+/** The number of queries per sequence to which a run is padded at least (D3). */
 export function minQueries(spec: ModelSpec): number {
   return spec.numHeads > spec.numKeyValueHeads ? 1 : 2;
 }
@@ -77,7 +79,7 @@ export function pooledAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries):
   const bias_SQL = Where(isSeen_SQL, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
   const places_1SQ1 = Unsqueeze(queryPositions, [0, 3]);
 
-  /** Earlier rows from the pool, new ones in their places: [G, S, L, D]. D1 */
+  /** The context [G, S, L, D]: earlier rows from the pool, and new rows at their positions (D1). */
   const bringTogether = (name: string, fresh: Tensor): Tensor => {
     const pool = graph.input(name, "float32", [groups, "poolPages", PAGE_ROWS * headDim]);
     const earlier = Reshape(Gather(pool, contextPages, 1), [groups, "sequences", context, headDim]);

@@ -1,6 +1,6 @@
 /**
- * Rotary embedding: which angles a position is turned by (https://arxiv.org/abs/2104.09864), and how they are stretched
- * for longer contexts. Names and constants are those of `rope_scaling` (transformers 4) and `rope_parameters` (5).
+ * Rotary embedding: the angles by which a position is rotated (https://arxiv.org/abs/2104.09864), and how they are scaled for
+ * longer contexts. Names and constants are those of `rope_scaling` (transformers 4) and `rope_parameters` (transformers 5).
  *
  *   angle[position, i] = position * frequency[i]        frequency[i] = theta^(-2i / D), i < D / 2
  */
@@ -8,12 +8,12 @@
 import { ModelSpecError } from "../errors.ts";
 import { isRecord, type ModelConfig, numberOr, requireNumber } from "../model/config-fields.ts";
 
-/** How frequencies are stretched. */
+/** How frequencies are scaled. */
 export type RopeScaling =
   | { readonly kind: "none" }
-  /** All divided by one factor (https://arxiv.org/abs/2306.15595). */
+  /** All frequencies are divided by one factor (https://arxiv.org/abs/2306.15595). */
   | { readonly kind: "linear"; readonly factor: number }
-  /** Long waves divided, short ones kept, a ramp in between: Llama 3.1 (https://arxiv.org/abs/2407.21783). */
+  /** Llama 3.1: low frequencies are divided, high ones are kept, with a ramp between them (https://arxiv.org/abs/2407.21783). */
   | {
       readonly kind: "llama3";
       readonly factor: number;
@@ -28,7 +28,7 @@ export type RopeScaling =
       readonly betaFast: number;
       readonly betaSlow: number;
       readonly originalMaxPositions: number;
-      /** Whether the ends of the ramp are whole dimensions. */
+      /** Whether the ends of the ramp are rounded to whole dimensions. */
       readonly isTruncated: boolean;
       /** Factor of cosines and sines. */
       readonly attentionFactor: number;
@@ -41,7 +41,7 @@ export interface Rope {
 
 const DEFAULT_THETA = 10_000;
 
-/** Reads the rotary constants of a configuration. @throws ModelSpecError that names a kind that is not built. */
+/** Reads the rotary constants of a configuration. @throws ModelSpecError that names an unsupported kind of scaling. */
 export function readRope(config: ModelConfig): Rope {
   const field = isRecord(config.rope_parameters) ? "rope_parameters" : "rope_scaling";
   const given = config[field];
@@ -133,7 +133,7 @@ export function rotaryFactor({ scaling }: Rope): number {
   return scaling.kind === "yarn" ? scaling.attentionFactor : 1;
 }
 
-/** [D/2] frequencies after scaling, rounded where PyTorch rounds: far positions multiply every difference. */
+/** [D/2] frequencies after scaling, rounded where PyTorch rounds, because large positions multiply every difference. */
 export function rotaryFrequencies({ theta, scaling }: Rope, headDim: number): number[] {
   const half = headDim / 2;
   const plain = Array.from({ length: half }, (_, i) => Math.fround(1 / Math.fround(theta ** (i / half))));
@@ -161,7 +161,7 @@ export function rotaryFrequencies({ theta, scaling }: Rope, headDim: number): nu
   }
 }
 
-/** Dimensions between which YaRN goes from kept to divided. */
+/** The dimensions between which YaRN changes from keeping frequencies to dividing them. */
 function yarnRamp(
   theta: number,
   { betaFast, betaSlow, originalMaxPositions, isTruncated }: Extract<RopeScaling, { kind: "yarn" }>,

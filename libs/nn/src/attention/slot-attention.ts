@@ -1,23 +1,23 @@
 /**
- * Attention for generation with large models: earlier keys and values are read where they lie.
+ * Attention for generation with large models: earlier keys and values are read in place, without copying.
  *
  * Letters as in decode-graph.ts. Every sequence of the run has a slot with its earlier rows, in order and padded to the
  * run's L; slots are inputs, which onnxruntime does not copy. A query attends to [earlier | new] by one softmax over both
- * and the sum of two products. How the sum is split follows where the context was cut, so a context that is computed
- * again in other pieces gives the same up to rounding, not the same bits.
+ * parts and the sum of two products. The split of this sum depends on how many rows are new, so a context that is recomputed
+ * in other pieces gives the same result up to rounding, but not the same bits.
  *
- * The R query heads of a group share its keys and values by broadcasting. Each head's queries are a product of their own:
- * with one query, onnxruntime reads what lies in a slot once and as it is, where a product with few rows would bring it
- * into another order first, which costs more than the product. It does so only for products without a factor, so the
- * queries come scaled, by {@link slotQueryFactor}.
+ * The R query heads of a group share its keys and values by broadcasting, and the queries of each head form a separate
+ * product. If it has one query, onnxruntime reads the slot once and directly. For a product with a few rows it would first
+ * reorder the slot's data, which costs more than the product. It reads directly only for products without a factor, so the
+ * queries are scaled beforehand, by {@link slotQueryFactor}.
  *
- * In the last layer only the result of each sequence's last token is needed, so it has one query there.
+ * In the last layer, only the result of each sequence's last token is needed, so each sequence has one query there.
  *
  * Inputs:
  *
- *   keys.0, values.0, ...     slots of each layer [S, G, 1, L, D], float32; what lies behind a context is masked and must be
+ *   keys.0, values.0, ...     slots of each layer [S, G, 1, L, D], float32; the rows after a context are masked and must be
  *                             finite. L may be 0
- *   contextLengths [S]        earlier rows of each sequence, int32
+ *   contextLengths [S]        number of earlier rows of each sequence, int32
  */
 import {
   Add,
@@ -47,12 +47,12 @@ import type { Attend } from "../transformer.ts";
 import { MASKED_SCORE } from "./attention.ts";
 import { contextInputs, type Queries } from "./cached-attention.ts";
 
-/** What {@link slotAttend} wants its queries multiplied by. */
+/** The factor by which the queries for {@link slotAttend} must be multiplied. */
 export function slotQueryFactor(spec: ModelSpec): number {
   return 1 / Math.sqrt(spec.headDim);
 }
 
-/** @param lastTokens [S]: the last new token of each sequence, int32; the readers of the decoder. */
+/** @param lastTokens [S]: the last new token of each sequence, int32; they are the `readers` of the decoder. */
 export function slotAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries, lastTokens: Tensor): Attend {
   const { numHeads, numKeyValueHeads: groups, headDim } = spec;
   const repeats = numHeads / groups;
@@ -71,7 +71,7 @@ export function slotAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries, la
   /** [1, N, heads, D] -> [S, G, heads/G, Q, D] */
   const byGroup = (x: Tensor, perGroup: number) =>
     Transpose(queriesOf.split(x, [groups, perGroup]), [0, 2, 3, 1, 4]);
-  /** What all layers but the last share: a query sees the context of its sequence and its new tokens up to its own. */
+  /** Shared by all layers but the last: a query sees its sequence's context and its new tokens up to the query's own. */
   const shareOf = (newKeys_SG1QD: Tensor) => {
     const at_Q = RangeAlong(newKeys_SG1QD, 3);
     const isNew_QQ = LessOrEqual(at_Q, Unsqueeze(at_Q, [1]));
@@ -80,7 +80,7 @@ export function slotAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries, la
     const isSeen = Concat([And(isEarlier_S111L, always_Q1), And(isNew_QQ, always_S1111)], 4);
     return { bias: biasOf(isSeen), sizes: sizesAlong([inputs[0]!.keys, newKeys_SG1QD], 3) };
   };
-  /** The last layer's query sees all new tokens of its sequence; padding comes behind them. */
+  /** The last layer's query sees all new tokens of its sequence, but not the padding after them. */
   const lastBias = (newKeys_SG1QD: Tensor) => {
     const lastAt_S1 = Sub(Unsqueeze(lastTokens, [1]), Slice(queriesOf.tokens, 1, 0, 1));
     const isNew_SQ = LessOrEqual(Cast(RangeAlong(newKeys_SG1QD, 3), "int32"), lastAt_S1);

@@ -1,22 +1,22 @@
-/** Reading `config.json`: each field as what it must be, or an error that names it. */
+/** Reads fields of `config.json`. A field of the wrong type is an error that names the field. */
 import { ModelSpecError } from "../errors.ts";
 
-/** A Hugging Face `config.json`, as it was parsed. */
+/** The parsed content of a Hugging Face `config.json`. */
 export type ModelConfig = Readonly<Record<string, unknown>>;
 
-/** @throws ModelSpecError where the field is missing or no number. */
+/** @throws ModelSpecError if the field is missing or not a number. */
 export function requireNumber(config: ModelConfig, field: string): number {
   const value = config[field];
   if (typeof value !== "number") throw new ModelSpecError(field, "it is a number", value);
   return value;
 }
 
-/** A number, or `fallback` where the field is missing or null. */
+/** A number, or `fallback` if the field is missing or null. */
 export function numberOr<T>(config: ModelConfig, field: string, fallback: T): number | T {
   return isGiven(config[field]) ? requireNumber(config, field) : fallback;
 }
 
-/** True or false, or `fallback` where the field is missing or null. */
+/** True or false, or `fallback` if the field is missing or null. */
 export function booleanOr(config: ModelConfig, field: string, fallback: boolean): boolean {
   const value = config[field];
   if (!isGiven(value)) return fallback;
@@ -24,7 +24,7 @@ export function booleanOr(config: ModelConfig, field: string, fallback: boolean)
   return value;
 }
 
-/** Token ids as one number or a list. Some checkpoints write -1 for none. */
+/** Token ids, given as one number or a list. Some checkpoints write -1 for no token. */
 export function tokenIds(config: ModelConfig, field: string): number[] {
   const value = config[field] ?? [];
   const ids: unknown[] = Array.isArray(value) ? value : [value];

@@ -7,7 +7,7 @@ import { resolveModelSpec } from "./model-spec.ts";
 const small = { vocabSize: 10, hiddenSize: 16, numLayers: 2, numHeads: 4 };
 
 describe("resolveModelSpec()", () => {
-  test("fills in what a small description leaves out", () => {
+  test("fills in defaults for missing fields", () => {
     const spec = resolveModelSpec(small);
     assert.equal(spec.numKeyValueHeads, 4);
     assert.equal(spec.headDim, 4);
@@ -60,13 +60,13 @@ describe("specFromConfig()", () => {
     for (const each of specs) assert.deepEqual(specFromConfig(configFromSpec(each)), each);
   });
 
-  test("reads rotary constants where transformers 5 writes them", () => {
+  test("reads rotary constants in the format of transformers 5", () => {
     const { rope_theta, ...rest } = config;
     const newStyle = { ...rest, rope_parameters: { rope_theta, rope_type: "default" } };
     assert.equal(specFromConfig(newStyle).ropeTheta, 5e5);
   });
 
-  test("takes what older configurations leave out, and -1 for no token", () => {
+  test("uses defaults for fields that older configurations lack, and reads -1 as no token", () => {
     const { head_dim, num_key_value_heads, rope_theta, tie_word_embeddings, ...old } = configFromSpec(
       resolveModelSpec({ ...small, family: "llama" }),
     );
@@ -77,12 +77,12 @@ describe("specFromConfig()", () => {
     );
   });
 
-  test("a sliding window that no layer uses is none", () => {
+  test("ignores a sliding window that no layer uses", () => {
     const unused = { use_sliding_window: true, sliding_window: 64, max_window_layers: 2 };
     assert.deepEqual(specFromConfig({ ...config, ...unused }), spec);
   });
 
-  test("refuses by name what would compute something else", () => {
+  test("names the unsupported field that would change the computation", () => {
     const wrong: readonly [Record<string, unknown>, string][] = [
       [{ architectures: ["MistralForCausalLM"] }, "architectures"],
       [{ hidden_act: "gelu" }, "hidden_act"],

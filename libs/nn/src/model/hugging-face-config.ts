@@ -1,4 +1,4 @@
-/** Models as Hugging Face's `config.json` describes them. */
+/** Converts between model specifications and Hugging Face's `config.json`. */
 import { architectureOf, architectureOfConfig } from "../architectures/table.ts";
 import { readRope, writeRope } from "../attention/rotary.ts";
 import { ModelSpecError } from "../errors.ts";
@@ -8,8 +8,8 @@ import { type ModelSpec, resolveModelSpec } from "./model-spec.ts";
 const DEFAULT_EPS = 1e-6;
 
 /**
- * Reads a configuration. Options that would change the computation and are not built are refused by name.
- * @throws ModelSpecError
+ * Reads a configuration.
+ * @throws ModelSpecError that names an unsupported option that would change the computation.
  */
 export function specFromConfig(config: ModelConfig): ModelSpec {
   const architecture = architectureOfConfig(config);
@@ -43,7 +43,7 @@ export function specFromConfig(config: ModelConfig): ModelSpec {
   });
 }
 
-/** The `config.json` of a model, as `transformers` reads it. */
+/** The `config.json` of a model in the format of `transformers`. */
 export function configFromSpec(spec: ModelSpec): Record<string, unknown> {
   const { family, eosTokenIds } = spec;
   const architecture = architectureOf(family);
@@ -71,7 +71,7 @@ export function configFromSpec(spec: ModelSpec): Record<string, unknown> {
   };
 }
 
-/** Name in the checkpoint files of one of Hone's parameters. */
+/** The name that one of Hone's parameters has in checkpoint files. */
 export function tensorNameOf(spec: ModelSpec, parameter: string): string {
   return architectureOf(spec.family).tensorName(parameter);
 }

@@ -1,17 +1,17 @@
 /**
- * Low-rank adapters (LoRA, https://arxiv.org/abs/2106.09685): a projection W [out, in] that stays as it is gets a trained
- * sum of rank r beside it,
+ * Low-rank adapters (LoRA, https://arxiv.org/abs/2106.09685): a trained product of rank r is added to a projection
+ * W [out, in], which itself is not trained,
  *
  *   y = x W^T + (alpha / r) (x A^T) B^T        A [r, in], B [out, r]
  *
- * Names, shapes and first values are those of PEFT: A is random, B is 0, so that a new adapter changes nothing.
+ * Names, shapes and initial values are those of PEFT: A is random and B is 0, so that a new adapter changes nothing.
  */
 import { deriveSeed, Random } from "@hone/core";
 import { ModelSpecError } from "../errors.ts";
 import type { ModelSpec } from "./model-spec.ts";
 import { layerParameter, listParameters, type ParameterInfo, parameterSize } from "./parameters.ts";
 
-/** Where the projections that an adapter can sit on are in a layer, by the names that run files and PEFT use. */
+/** The projections of a layer that can be adapted, by the names that run files and PEFT use. */
 export const LORA_TARGETS = {
   q_proj: "self_attn.q_proj",
   k_proj: "self_attn.k_proj",
@@ -23,19 +23,19 @@ export const LORA_TARGETS = {
 } as const;
 export type LoraTarget = keyof typeof LORA_TARGETS;
 
-/** All of them; the head and the embedding stay as they are. */
+/** Stands for all of these projections. The head and the embedding cannot be adapted. */
 export const ALL_LINEAR = "all-linear";
 
 export interface LoraSpec {
-  /** Width of the adapters, r. */
+  /** Rank of the adapters, r. */
   readonly rank: number;
-  /** The adapters' product counts alpha / rank. */
+  /** The product of an adapter is multiplied by alpha / rank. */
   readonly alpha: number;
-  /** Distinct, in the order of {@link LORA_TARGETS}: the same projections of every layer. */
+  /** The adapted projections, the same in every layer: distinct, and in the order of {@link LORA_TARGETS}. */
   readonly targets: readonly LoraTarget[];
 }
 
-/** What {@link resolveLora} completes. */
+/** A description of adapters, which {@link resolveLora} completes. */
 export interface LoraInput {
   readonly rank: number;
   readonly alpha: number;
@@ -45,10 +45,10 @@ export interface LoraInput {
 /** The tensors of one adapter in a graph; see the formula above. */
 export type AdapterPart = "lora_A" | "lora_B";
 
-/** PEFT puts the model that it wraps below this. */
+/** PEFT's prefix for the names in the model that it wraps. */
 const PREFIX = "base_model.model.";
 
-/** Checks a description. @throws ModelSpecError naming the field that is wrong. */
+/** Checks and completes a description. @throws ModelSpecError that names the wrong field. */
 export function resolveLora({ rank, alpha, targets }: LoraInput): LoraSpec {
   if (!Number.isInteger(rank) || rank < 1) {
     throw new ModelSpecError("rank", "the rank of adapters is a whole number above 0", rank);
@@ -71,7 +71,7 @@ export function adapterParameter(layer: number, part: string, which: AdapterPart
   return `${PREFIX}${layerParameter(layer, part).replace(/weight$/, `${which}.weight`)}`;
 }
 
-/** The adapted weight that a tensor of an adapter belongs to; undefined for other names. */
+/** The weight that an adapter's tensor adapts; undefined for other names. */
 export function adaptedParameter(name: string): string | undefined {
   const [, inner] = /^base_model\.model\.(.+)\.lora_[AB]\.weight$/.exec(name) ?? [];
   return inner === undefined ? undefined : `${inner}.weight`;
@@ -92,18 +92,18 @@ export function listAdapterParameters(spec: ModelSpec, { rank, targets }: LoraSp
   );
 }
 
-/** What is trained: the adapters where there are some, else every parameter. */
+/** The trained parameters: those of the adapters if there are any, else all parameters of the model. */
 export function listTrained({ spec, lora }: AdaptedModel): ParameterInfo[] {
   return lora === undefined ? listParameters(spec) : listAdapterParameters(spec, lora);
 }
 
-/** A model with the adapters that are trained beside it; without them, it is trained itself. */
+/** A model with the adapters that are trained instead of it; without adapters, the model itself is trained. */
 export interface AdaptedModel {
   readonly spec: ModelSpec;
   readonly lora?: LoraSpec | undefined;
 }
 
-/** Everything that is computed with. */
+/** All parameters that the computation uses. */
 export function listAll({ spec, lora }: AdaptedModel): ParameterInfo[] {
   return lora === undefined
     ? listParameters(spec)
@@ -111,8 +111,8 @@ export function listAll({ spec, lora }: AdaptedModel): ParameterInfo[] {
 }
 
 /**
- * Fresh adapters: A uniform in ±1 / sqrt(in), which is PEFT's Kaiming uniform with a = sqrt(5), and B zero. Each tensor has
- * a generator of its own name, so its values do not depend on the other targets.
+ * Initial values of adapters: A is uniform in ±1 / sqrt(in), which is PEFT's Kaiming uniform with a = sqrt(5), and B is zero.
+ * The random generator of each tensor is seeded with the tensor's name, so its values do not depend on the other targets.
  */
 export function initialiseAdapters(
   spec: ModelSpec,

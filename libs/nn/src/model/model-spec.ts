@@ -1,6 +1,6 @@
 /**
- * The shape of a dense decoder: everything that its graph depends on. What `config.json` says of it is read and written
- * by hugging-face-config.ts.
+ * The specification of a dense decoder: everything that its graph depends on. hugging-face-config.ts reads it from
+ * `config.json` and writes it.
  */
 
 import type { RopeScaling } from "../attention/rotary.ts";
@@ -11,7 +11,7 @@ export type ModelFamily = "llama" | "qwen2" | "qwen3";
 
 /** Sizes and constants of a model; everything that its graph depends on. */
 export interface ModelSpec {
-  /** Whose configuration and names its checkpoints have. */
+  /** The family whose configuration and names its checkpoints use. */
   readonly family: ModelFamily;
   readonly vocabSize: number;
   /** Width of the residual stream. */
@@ -25,11 +25,11 @@ export interface ModelSpec {
   readonly headDim: number;
   /** Width of the gated feed-forward layer. */
   readonly intermediateSize: number;
-  /** Projections of attention that add a bias: none, those of queries, keys and values, or the output as well. */
+  /** Projections of attention that add a bias: none; queries, keys and values; or these and the output. */
   readonly attentionBias: "none" | "inputs" | "all";
   /** Whether the feed-forward projections add a bias. */
   readonly hasMlpBias: boolean;
-  /** Whether each head of queries and keys is normed before it is turned. */
+  /** Whether each head of queries and keys is normalised before the rotary embedding. */
   readonly hasQkNorm: boolean;
   /** Base of the rotary angles. */
   readonly ropeTheta: number;
@@ -38,11 +38,11 @@ export interface ModelSpec {
   readonly rmsNormEps: number;
   /** Whether the head is the embedding table. */
   readonly isTied: boolean;
-  /** Positions that the model is meant for; stored for other programs, the graph does not depend on it. */
+  /** The number of positions that the model is meant for. It is stored for other programs; the graph does not depend on it. */
   readonly maxPositions: number;
   /**
-   * Standard deviation of fresh weights, by default 1 / sqrt(hiddenSize): a narrow model that starts with the 0.02 of
-   * wide ones needs several times as many updates.
+   * Standard deviation of initial weights, by default 1 / sqrt(hiddenSize): a narrow model that starts with 0.02, which is
+   * common for wide models, needs several times as many updates.
    */
   readonly initializerRange: number;
   readonly bosTokenId: number | undefined;
@@ -51,13 +51,13 @@ export interface ModelSpec {
   readonly padTokenId: number | undefined;
 }
 
-/** What a model's description must state; the rest has defaults. */
+/** A model's description: these fields are required, and the others have defaults. */
 export type ModelSpecInput = Pick<ModelSpec, "vocabSize" | "hiddenSize" | "numLayers" | "numHeads"> &
   Partial<ModelSpec>;
 
 /**
- * Completes a description, of a Qwen3 model by default, and checks it: {@link ModelSpecError} names the first field that
- * is wrong.
+ * Completes a description (by default of a Qwen3 model) and checks it.
+ * @throws {@link ModelSpecError} that names the first wrong field.
  */
 export function resolveModelSpec(input: ModelSpecInput): ModelSpec {
   const spec: ModelSpec = {

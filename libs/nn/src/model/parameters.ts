@@ -1,10 +1,10 @@
 /**
- * The parameters of a model: names and layouts of Hugging Face's Llama, matrices as [out, in].
+ * The parameters of a model, with the names and layouts of Hugging Face's Llama; matrices are [out, in].
  */
 import { deriveSeed, Random } from "@hone/core";
 import type { ModelSpec } from "./model-spec.ts";
 
-/** What a parameter does, which decides its fresh values and whether weight decay applies (to matrices only). */
+/** The role of a parameter. It decides the initial values and whether weight decay applies (to matrices only). */
 export type ParameterKind = "embedding" | "matrix" | "residual_matrix" | "norm" | "bias";
 
 export interface ParameterInfo {
@@ -20,7 +20,7 @@ export const EMBEDDING = "model.embed_tokens.weight";
 export const FINAL_NORM = "model.norm.weight";
 export const HEAD = "lm_head.weight";
 
-/** The parameter that turns hidden states into logits. */
+/** The parameter that maps hidden states to logits. */
 export function headParameter(spec: ModelSpec): string {
   return spec.isTied ? EMBEDDING : HEAD;
 }
@@ -36,7 +36,7 @@ export function layerOf(name: string): number | undefined {
   return layer === undefined ? undefined : Number(layer);
 }
 
-/** Name of a bias of a layer. */
+/** Name of the bias of a layer's projection. */
 export function layerBias(layer: number, part: string): string {
   return `model.layers.${layer}.${part}.bias`;
 }
@@ -47,7 +47,7 @@ export function hasBias(spec: ModelSpec, part: string): boolean {
   return spec.attentionBias === "all" || (spec.attentionBias === "inputs" && part !== "self_attn.o_proj");
 }
 
-/** All parameters in the order of Hugging Face's state dict; a tied head is the embedding and not listed. */
+/** All parameters in the order of Hugging Face's state dict. A tied head is the embedding, so it is not listed. */
 export function listParameters(spec: ModelSpec): ParameterInfo[] {
   const { hiddenSize, headDim, intermediateSize } = spec;
   const queries = spec.numHeads * headDim;
@@ -87,9 +87,9 @@ export function parameterSize(parameter: ParameterInfo): number {
 }
 
 /**
- * Fresh weights: norms 1, biases 0, all else normal with standard deviation `initializerRange`; projections that write into
- * the residual stream are scaled by 1 / sqrt(2 * layers) (GPT-2, section 2.3), so that depth does not grow it.
- * Each parameter has a generator of its own name, so its values do not depend on the others.
+ * Initial weights: norms are 1, biases 0, and all others normal with standard deviation `initializerRange`. Projections that
+ * write into the residual stream are scaled by 1 / sqrt(2 * layers) (GPT-2, section 2.3), so that it does not grow with depth.
+ * The random generator of each parameter is seeded with its name, so its values do not depend on the others.
  */
 export function initialiseWeights(spec: ModelSpec, seed: number): Record<string, Float32Array> {
   const residualScale = 1 / Math.sqrt(2 * spec.numLayers);
@@ -107,8 +107,8 @@ export function initialiseWeights(spec: ModelSpec, seed: number): Record<string,
 }
 
 /**
- * Normal values as the sum of twelve uniform ones minus six (variance 1): additions only, so that the bits are the
- * same on every machine, which logarithms and cosines do not promise. The tails end at six deviations.
+ * Normal values, computed as the sum of twelve uniform values minus six (variance 1). This needs only additions, so the bits
+ * are the same on every machine, which logarithms and cosines do not guarantee. The tails end at six standard deviations.
  */
 function fillNormal(values: Float32Array, deviation: number, random: Random): void {
   for (let i = 0; i < values.length; i++) {

@@ -1,7 +1,7 @@
-/** The memory of weights: shared between threads, so that all of them see an update in place, and given back at once. */
+/** Memory for weights: it is shared between threads, so that all of them see updates in place, and it can be freed at once. */
 import type { Weights } from "./parameters.ts";
 
-/** Room for values in shared memory. */
+/** Allocates an array of values in shared memory. */
 export function allocateShared(values: number): Float32Array {
   return new Float32Array(new SharedArrayBuffer(values * Float32Array.BYTES_PER_ELEMENT));
 }
@@ -17,7 +17,7 @@ export function shareWeights(weights: Weights): Record<string, Float32Array> {
   );
 }
 
-/** Gives memory back at once that nobody reads any more: gradients and weights are large, and a collection may come late. */
+/** Frees the memory of unused values at once: gradients and weights are large, and garbage collection may come late. */
 export function releaseValues(values: Weights): void {
   const buffers = new Set(Object.values(values).map(({ buffer }) => buffer));
   for (const buffer of buffers) if (buffer instanceof ArrayBuffer) buffer.transfer(0);
