@@ -1,7 +1,7 @@
 /** Element types: their ONNX codes, sizes and JavaScript arrays. */
 import { TensorProto_DataType as Code } from "@hone/onnx-proto";
 
-/** The arrays that hold tensor data, by element type. */
+/** The array type of each element type. */
 export interface DataByType {
   float32: Float32Array;
   float64: Float64Array;
@@ -34,7 +34,7 @@ export const DTYPES: { readonly [T in DType]: DTypeInfo } = {
   uint8: { code: Code.UINT8, bytes: 1, zeros: (length) => new Uint8Array(length) },
 };
 
-/** Packs numbers into the array of an element type; booleans are 0 and 1. */
+/** Converts numbers to the array of an element type; booleans are 0 and 1. */
 export function toData(dtype: DType, values: readonly number[]): TensorData {
   const data = DTYPES[dtype].zeros(values.length);
   if (data instanceof BigInt64Array) {

@@ -1,7 +1,7 @@
-/** Errors of building, differentiating or running a graph. All are terminal, as the same graph fails again. */
+/** Errors of building, differentiating or running a graph. All are terminal, because the same graph fails again. */
 import { TerminalError } from "@hone/core";
 
-/** An operator was given shapes, types or attributes that its definition does not allow. */
+/** Shapes, types or attributes that the definition of an operator does not allow. */
 export class ShapeError extends TerminalError {
   readonly operator: string;
 
@@ -18,7 +18,7 @@ export class GraphError extends TerminalError {
   }
 }
 
-/** onnxruntime refused the model or a run. */
+/** onnxruntime rejected the model or a run. */
 export class SessionError extends TerminalError {
   constructor(action: string, cause: unknown) {
     const text = cause instanceof Error ? cause.message : String(cause);

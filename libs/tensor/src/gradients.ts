@@ -1,9 +1,9 @@
 /**
- * Reverse-mode differentiation: adds to a graph the nodes that compute a loss's gradient in chosen tensors.
+ * Reverse-mode differentiation: adds to a graph the nodes that compute the gradient of a loss with respect to chosen tensors.
  *
- * The nodes are walked backwards once. A node is differentiated when it lies between the chosen tensors and the loss;
- * where several uses of a tensor meet, their gradients are added in the order of the walk, which is fixed by the
- * graph, so that the result's bits are too.
+ * The nodes are visited once, from last to first. A node is differentiated if it lies between the chosen tensors and the
+ * loss. If a tensor is used several times, the gradients of the uses are added in the order of the visits. The graph fixes
+ * this order, so the bits of the result are fixed too.
  */
 import { isFloating } from "./dtype.ts";
 import { GraphError } from "./errors.ts";
@@ -14,7 +14,7 @@ import type { GradientRule } from "./rules/rule.ts";
 import { GRADIENT_RULES } from "./rules/table.ts";
 import { formatShape, sameShape, staticCount } from "./shape.ts";
 
-/** A tensor between the wanted tensors and the loss, with the loss's gradient in it, which has its shape. */
+/** A tensor between the wanted tensors and the loss, and the gradient of the loss with respect to it, in the same shape. */
 export interface GradientSeed {
   readonly tensor: Tensor;
   readonly gradient: Tensor;
@@ -24,7 +24,7 @@ export interface GradientSeed {
  * @param loss a floating-point tensor of one element.
  * @param wanted tensors that the loss depends on.
  * @returns d loss / d wanted[i], in the shape of wanted[i].
- * @throws GraphError where the loss does not depend on a wanted tensor, or a primitive between has no gradient.
+ * @throws GraphError if the loss does not depend on a wanted tensor, or only through primitives without a gradient.
  */
 export function gradients(graph: Graph, loss: Tensor, wanted: readonly Tensor[]): Tensor[] {
   if (staticCount(loss.shape) !== 1 || !isFloating(loss.dtype)) {
@@ -38,9 +38,10 @@ export function gradients(graph: Graph, loss: Tensor, wanted: readonly Tensor[])
 }
 
 /**
- * The same where the loss's gradient is known already in tensors on the way: what comes after them is not walked.
+ * The same if the gradient of the loss is already known for tensors between the wanted tensors and the loss: the nodes after
+ * them are not visited.
  *
- * @param seeds distinct tensors that no other seed is computed from, and that the loss is reached through alone.
+ * @param seeds distinct tensors. No seed is computed from another one, and every path to the loss passes through a seed.
  */
 export function gradientsFrom(
   graph: Graph,
@@ -80,7 +81,7 @@ function activeTensors(nodes: readonly GraphNode[], wanted: readonly Tensor[]): 
 }
 
 function applyRule(node: GraphNode, received: readonly (Tensor | undefined)[]) {
-  // The table pairs every primitive with a rule for its own nodes; the type system cannot follow the pairing.
+  // The table has a rule for every primitive; the type system cannot see that it fits the type of this node.
   const rule = GRADIENT_RULES[node.primitive] as unknown as GradientRule<PrimitiveName>;
   return rule({ node, inputs: node.inputs, outputs: node.outputs, gradients: received });
 }

@@ -14,7 +14,7 @@ describe("Graph", () => {
     assert.equal(g.initializers.length, 1);
   });
 
-  test("refuses names that are taken, tensors of another graph, and data of another size", () => {
+  test("refuses names in use, tensors of another graph and data of the wrong size", () => {
     const [a, b] = [new Graph("a"), new Graph("b")];
     const x = a.input("x", "float32", [2]);
     assert.throws(() => a.input("x", "float32", [2]), GraphError);
@@ -23,7 +23,7 @@ describe("Graph", () => {
     assert.throws(() => a.initializer("w", "float32", [3], new Float32Array(2)), GraphError);
   });
 
-  test("operators name the rule that their inputs break", () => {
+  test("errors of operators name the broken rule", () => {
     const g = new Graph("g");
     const x = g.input("x", "float32", [2, 3]);
     const n = g.input("n", "int64", [2]);
@@ -36,7 +36,7 @@ describe("Graph", () => {
     assert.throws(() => Add(x, n), /one type/);
   });
 
-  test("a reshape may infer one symbolic size, and take more from another tensor at run time", () => {
+  test("Reshape() can infer one symbolic size, and ReshapeLike() reads several from another tensor", () => {
     const g = new Graph("g");
     const x = g.input("x", "float32", ["b", "t", 6]);
     assert.deepEqual(Reshape(x, ["b", "t", 2, 3]).shape, ["b", "t", 2, 3]);
@@ -47,7 +47,7 @@ describe("Graph", () => {
     assert.deepEqual(ReshapeLike(product, x).shape, ["b", "t", 6]);
   });
 
-  test("a reshape of a reshape views the source, but not through one that waits for another tensor", () => {
+  test("a reshape of a reshape views the source, except through After()", () => {
     const g = new Graph("g");
     const x = g.input("x", "float32", ["b", "t", 6]);
     const flat = Reshape(x, [-1, 6]);
@@ -59,7 +59,7 @@ describe("Graph", () => {
 });
 
 describe("gradients()", () => {
-  test("refuses a loss of several numbers and a tensor that the loss does not see", () => {
+  test("refuses a loss of several numbers and a tensor that the loss does not depend on", () => {
     const g = new Graph("g");
     const x = g.input("x", "float32", [2]);
     const y = g.input("y", "float32", [2]);
@@ -67,7 +67,7 @@ describe("gradients()", () => {
     assert.throws(() => gradients(g, ReduceSum(x), [y]), /depends on every wanted tensor/);
   });
 
-  test("does not pass whole numbers", () => {
+  test("does not pass through whole numbers", () => {
     const g = new Graph("g");
     const x = g.input("x", "float32", [2]);
     const loss = ReduceSum(Cast(Cast(x, "int64"), "float32"));

@@ -1,9 +1,9 @@
 /**
  * A symbolic graph of ONNX operators under construction.
  *
- * G1  Nodes are appended only, and a node's inputs exist before it: the node list is in topological order.
- * G2  Every tensor belongs to one graph and has one name in it; the names of inputs, initializers and outputs are
- *     the caller's, all others are made here.
+ * G1  Nodes are only appended, and a node's inputs exist before it: the node list is in topological order.
+ * G2  Every tensor belongs to one graph and has one name in it. The caller chooses the names of inputs, initializers and
+ *     outputs; all other names are generated.
  * G3  Equal constants are stored once.
  *
  * Operators are added by the functions in `ops/`, which check shapes and call {@link Graph.emit}.
@@ -19,7 +19,7 @@ export interface Tensor {
   readonly name: string;
   readonly dtype: DType;
   readonly shape: TensorShape;
-  /** The node that makes it; undefined for inputs and initializers. */
+  /** The node that computes it; undefined for inputs and initializers. */
   readonly node: GraphNode | undefined;
 }
 
@@ -32,13 +32,13 @@ export interface GraphNode<P extends PrimitiveName = PrimitiveName> {
   readonly outputs: readonly Tensor[];
 }
 
-/** Element type and shape of a tensor to be. */
+/** Element type and shape of a tensor that is to be created. */
 export interface TensorType {
   readonly dtype: DType;
   readonly shape: TensorShape;
 }
 
-/** A tensor whose data is part of the model, or is given beside it when the session is made (`data` undefined). */
+/** A constant tensor. Its data is part of the model, or (`data` undefined) is given when the session is created. */
 export interface Initializer {
   readonly tensor: Tensor;
   readonly data: TensorData | undefined;
@@ -49,7 +49,7 @@ export class Graph {
   readonly nodes: GraphNode[] = [];
   readonly inputs: Tensor[] = [];
   readonly initializers: Initializer[] = [];
-  /** Results of the graph by their outside name. */
+  /** Results of the graph by their output names. */
   readonly outputs = new Map<string, Tensor>();
   readonly #names = new Set<string>();
   readonly #constants = new Map<string, Tensor>();
@@ -70,7 +70,7 @@ export class Graph {
    * Declares a constant of the model. Without `data` it is external: the session takes it from its
    * `externalData` under the same name, so that large weights never pass through protobuf.
    *
-   * @throws GraphError where the name is taken, the shape is symbolic, or the data has another length.
+   * @throws GraphError if the name is in use, the shape is symbolic, or the data has the wrong length.
    */
   initializer(name: string, dtype: DType, shape: TensorShape, data?: TensorData): Tensor {
     const count = staticCount(shape);
@@ -86,7 +86,7 @@ export class Graph {
     return tensor;
   }
 
-  /** A small constant by value; `shape` defaults to one axis over all values. */
+  /** A small constant with the given values; `shape` defaults to one axis over all values. */
   constant(dtype: DType, values: readonly number[], shape: TensorShape = [values.length]): Tensor {
     const key = `${dtype}${formatShape(shape)}:${values.join(",")}`;
     const known = this.#constants.get(key);
@@ -101,7 +101,7 @@ export class Graph {
     return this.constant(dtype, [value], []);
   }
 
-  /** The values of a constant made here; rules read axes and bounds back by it. */
+  /** The values of a constant of this graph; gradient rules use this to read axes and bounds. */
   constantValues(tensor: Tensor): number[] {
     const known = this.initializers.find((initializer) => initializer.tensor === tensor);
     if (known?.data === undefined) {
@@ -110,7 +110,7 @@ export class Graph {
     return Array.from(known.data, Number);
   }
 
-  /** Names a tensor as a result of the graph. */
+  /** Declares a tensor as a result of the graph. */
   output(name: string, tensor: Tensor): void {
     if (tensor.graph !== this || this.outputs.has(name)) {
       throw new GraphError(
@@ -142,7 +142,7 @@ export class Graph {
       attributes,
       outputs: made,
     };
-    // The table of nodes forgets which primitive a node has; rules find it again by `primitive`.
+    // The type of the node list does not record each node's primitive; rules are selected by the field `primitive`.
     const stored = node as unknown as GraphNode;
     outputs.forEach((type, at) => {
       made.push(this.#tensor(`${node.name}:${at}`, type.dtype, type.shape, stored));

@@ -1,9 +1,9 @@
 /**
  * The primitives: every ONNX operator that a graph may contain, with its attributes.
  *
- * Operators keep their ONNX names. The tables below and the gradient rules (`rules/table.ts`) are typed over
- * {@link Primitives}, so that a primitive without an attribute kind, a domain or a gradient rule does not compile.
- * Inputs that ONNX gives as tensors (axes, shapes, split sizes) are inputs here too.
+ * Operators keep their ONNX names. The types of the tables below and of the gradient rules (`rules/table.ts`) depend on
+ * {@link Primitives}, so that a primitive without an attribute kind or a gradient rule does not compile. Parameters that
+ * are input tensors in ONNX (axes, shapes, split sizes) are inputs here too.
  */
 
 /** Attributes by primitive. */
@@ -61,7 +61,7 @@ export interface Primitives {
   GatherElements: { axis: number };
   ScatterElements: { axis: number; reduction: "none" | "add" };
   ScatterND: { reduction: "none" | "add" };
-  // Several steps in one pass.
+  // Several steps in one operator.
   SimplifiedLayerNormalization: { axis: number; epsilon: number; stash_type: number };
   QuickGelu: { alpha: number };
   RotaryEmbedding: { num_heads: number };
@@ -70,7 +70,7 @@ export interface Primitives {
 /** Name of a primitive. */
 export type PrimitiveName = keyof Primitives;
 
-/** How an attribute is written in a `NodeProto`; a hint is for the gradient rule only and is not written. */
+/** How an attribute is written in a `NodeProto`. A hint is only for the gradient rule and is not written. */
 export type AttributeKind = "int" | "float" | "ints" | "string" | "hint";
 
 /** Attribute kinds by primitive. */
@@ -129,7 +129,7 @@ export const ATTRIBUTE_KINDS: {
   RotaryEmbedding: { num_heads: "int" },
 };
 
-/** Operators that onnxruntime adds to the standard; all others are in the standard domain "". */
+/** Operators that onnxruntime adds to the ONNX standard; all others are in the standard domain "". */
 export const MICROSOFT_DOMAIN = "com.microsoft";
 const MICROSOFT: ReadonlySet<PrimitiveName> = new Set(["FusedMatMul", "QuickGelu"]);
 

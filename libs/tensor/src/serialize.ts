@@ -4,10 +4,10 @@
  * Only nodes that an output needs are written, and initializers that those nodes read. Initializers without data
  * are written as external data whose location is their name.
  *
- * Nodes are written from last to first. onnxruntime orders them itself, depth first from the results that nobody
- * reads, where of several candidates the one written last goes first: so they run in the order of the graph as far as
- * what they read allows. Written the other way round, a weight's gradient waits until all activations have theirs, and
- * all of them stay in memory.
+ * Nodes are written from last to first. onnxruntime chooses the order of execution itself, depth first from the results that
+ * no node reads, and of several candidates it takes the one that was written last. So nodes run in the order of the graph as
+ * far as their inputs allow. In the other order, the gradient of a weight would be computed only after the gradients of all
+ * activations, and all of these would stay in memory.
  */
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
@@ -37,10 +37,10 @@ import type { TensorShape } from "./shape.ts";
 
 /** Operator set of the standard domain: the first that has RotaryEmbedding; onnxruntime 1.30 has CPU kernels for it. */
 const OPSET_VERSION = 23n;
-/** File format that belongs to the operator set. */
+/** Version of the file format that belongs to the operator set. */
 const IR_VERSION = 11n;
 
-/** The model as bytes, as `InferenceSession.create` reads it. */
+/** The bytes of the model, for `InferenceSession.create`. */
 export function serialize(graph: Graph): Uint8Array {
   if (graph.outputs.size === 0) throw new GraphError("serialize", "a graph has an output", graph.name);
   const nodes = neededNodes(graph);
@@ -85,7 +85,7 @@ export function neededNodes(graph: Graph): GraphNode[] {
   return graph.nodes.filter((node) => needed.has(node));
 }
 
-/** A node result takes the name of the first output that shows it; every other output becomes a copy. */
+/** A tensor gets the name of the first output that returns it; every other output becomes a copy. */
 function outputNames(graph: Graph): Map<Tensor, string> {
   const names = new Map<Tensor, string>();
   for (const [name, tensor] of graph.outputs) {

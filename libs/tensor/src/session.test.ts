@@ -30,7 +30,7 @@ function doubling(): Graph {
   return g;
 }
 
-/** What runs for two numbers, Exp and Sin only. */
+/** The Exp and Sin operators that a run on two numbers executes, in order. */
 async function operatorsOf(graph: Graph): Promise<string[]> {
   const folder = await mkdtemp(path.join(tmpdir(), "hone-order-"));
   const session = await GraphSession.create(graph, { profilePrefix: path.join(folder, "run") });
@@ -55,7 +55,7 @@ describe("GraphSession", () => {
     await session.release();
   });
 
-  test("shows one tensor, and an input, under several names", async () => {
+  test("returns one tensor under several names, and an input as an output", async () => {
     const g = new Graph("names");
     const x = g.input("x", "float32", [1]);
     const y = Identity(x);
@@ -70,7 +70,7 @@ describe("GraphSession", () => {
     await session.release();
   });
 
-  test("splits into parts as long as other tensors are, also where one is empty", async () => {
+  test("splits into parts with the sizes of other tensors, even if one is empty", async () => {
     const g = new Graph("parts");
     const [a, b] = [g.input("a", "float32", ["n"]), g.input("b", "float32", ["m"])];
     const joined = Mul(Concat([a, b], 0), 2);
@@ -94,7 +94,7 @@ describe("GraphSession", () => {
     await session.release();
   });
 
-  test("runs results in the order of the graph, each as soon as what it reads is there", async () => {
+  test("runs operators in the order of the graph, each as soon as its inputs are computed", async () => {
     const g = new Graph("order");
     let x = g.input("x", "float32", ["n"]);
     for (let step = 0; step < 3; step++) {
@@ -105,7 +105,7 @@ describe("GraphSession", () => {
     assert.deepEqual(await operatorsOf(g), ["Exp", "Sin", "Exp", "Sin", "Exp", "Sin"]);
   });
 
-  test("computes again what follows After(), when the other tensor is there", async () => {
+  test("recomputes the nodes that follow After(), after the other tensor", async () => {
     const g = new Graph("again");
     const x = g.input("x", "float32", ["n"]);
     const y = Sin(Exp(x));
@@ -115,7 +115,7 @@ describe("GraphSession", () => {
     assert.deepEqual(await operatorsOf(g), ["Exp", "Sin", "Exp"]);
   });
 
-  test("AfterReserving() takes memory that the session then keeps, and changes nothing else", async () => {
+  test("AfterReserving() allocates memory that the session keeps, and returns its input", async () => {
     const g = new Graph("reserve");
     const x = g.input("x", "int32", ["n"]);
     g.output("y", AfterReserving(x, g.input("count", "int64", [1])));
@@ -136,7 +136,7 @@ describe("GraphSession", () => {
     await session.release();
   });
 
-  test("refuses a feed that is missing or has another type or shape", async () => {
+  test("refuses a feed that is missing or has the wrong type or shape", async () => {
     const session = await create();
     await assert.rejects(session.run({}), GraphError);
     await assert.rejects(session.run({ x: { ...float32(1), dtype: "float64" } }), GraphError);
@@ -144,11 +144,11 @@ describe("GraphSession", () => {
     await session.release();
   });
 
-  test("refuses external data that is not given", async () => {
+  test("refuses to start if external data is missing", async () => {
     await assert.rejects(GraphSession.create(doubling()), /external initializer has data, but found scale/);
   });
 
-  test("inputs are read where they lie: a run with 256 MB of input takes no longer than its arithmetic", async () => {
+  test("inputs are not copied: a run with 256 MB of input takes no longer than its arithmetic", async () => {
     const g = new Graph("big");
     g.input("big", "float32", ["n"]);
     g.output("y", Mul(g.input("x", "float32", [1]), 2));
@@ -163,11 +163,11 @@ describe("GraphSession", () => {
       times.push(performance.now() - started);
     }
     await session.release();
-    // Copying takes 25 ms and more; the fastest of five runs is free of other load on the machine.
+    // Copying takes 25 ms or more; the fastest of five runs is assumed to be undisturbed by other load.
     assert.ok(Math.min(...times) < 10, `${times.map((ms) => ms.toFixed(1)).join(", ")} ms`);
   });
 
-  test("an array that is changed between runs is seen by the next, also in shared memory", async () => {
+  test("the next run sees changes of an array, even in shared memory", async () => {
     const session = await create();
     const data = new Float32Array(new SharedArrayBuffer(4));
     for (const value of [1, 7]) {

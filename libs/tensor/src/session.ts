@@ -1,8 +1,8 @@
 /**
  * Runs a graph on onnxruntime's CPU kernels.
  *
- * A run occupies the calling thread until it is done, although it returns a promise: engines own a worker thread.
- * Inputs are not copied, so an array that is fed may be updated in place between runs; outputs are copied once.
+ * A run blocks the calling thread until it is done, although it returns a promise; engines therefore use a worker thread.
+ * Inputs are not copied, so an input array may be updated in place between runs; outputs are copied once.
  */
 import { InferenceSession, Tensor as OrtTensor } from "onnxruntime-node";
 import type { DType, TensorData } from "./dtype.ts";
@@ -15,17 +15,17 @@ export interface SessionOptions {
   /** Threads that share one operator; default 0, which lets onnxruntime use every core. */
   readonly intraOpThreads?: number;
   /**
-   * Microseconds for which a thread of a run that has nothing to do busy-waits for the next operator before it sleeps
-   * (default 0): that shortens a run of many operators. Between runs they sleep.
+   * Microseconds for which an idle thread of a run busy-waits for the next operator before it sleeps (default 0). Waiting
+   * shortens runs of many operators. Between runs all threads sleep.
    */
   readonly spinUs?: number;
-  /** Data of the initializers that were declared without, by name. They are read until the session is made. */
+  /** Data of the initializers that were declared without data, by name. It is read until the session is created. */
   readonly externalData?: Readonly<Record<string, TensorData>>;
-  /** Path prefix of a profile (JSON trace events) that is written when the session is released. */
+  /** Path prefix for a profile (JSON trace events), which is written when the session is released. */
   readonly profilePrefix?: string;
 }
 
-/** A value to feed: data with its run-time shape. */
+/** A value for an input: data with its run-time shape. */
 export interface Feed {
   readonly dtype: DType;
   readonly data: TensorData;
@@ -47,7 +47,7 @@ export class GraphSession {
     this.#inputs = inputs;
   }
 
-  /** Serializes the graph, lets onnxruntime optimize it, and makes it ready to run. */
+  /** Serializes the graph, lets onnxruntime optimize it, and prepares it for running. */
   static async create(graph: Graph, options: SessionOptions = {}): Promise<GraphSession> {
     const externalData = graph.initializers
       .filter((initializer) => initializer.data === undefined)

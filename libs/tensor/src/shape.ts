@@ -1,9 +1,9 @@
 /**
  * Shapes with static and symbolic dimensions.
  *
- * A dimension is a number, or a string for a size that is known at run time only: a name (`rows`), a product in
- * canonical order (`4*rows*tokens`), or a sum in parentheses (`(past+tokens)`). Two dimensions are the same size
- * exactly when they are equal as values: there is no guessing, a named size is never equal to a number.
+ * A dimension is a number, or a string for a size that is known only at run time: a name (`rows`), a product in canonical
+ * order (`4*rows*tokens`), or a sum in parentheses (`(past+tokens)`). Two dimensions count as the same size exactly if these
+ * values are equal, so a symbolic size never equals a number.
  */
 import { ShapeError } from "./errors.ts";
 
@@ -15,7 +15,7 @@ export type TensorShape = readonly Dim[];
 
 interface Product {
   readonly coefficient: number;
-  /** Names and sums, sorted. */
+  /** Names and sums, in sorted order. */
   readonly factors: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export function multiplyDims(left: Dim, right: Dim): Dim {
   return format({ coefficient: a.coefficient * b.coefficient, factors: [...a.factors, ...b.factors] });
 }
 
-/** `left / right` where it is a whole size for every value of the names, else undefined. */
+/** `left / right` if it is a whole number for all values of the names, else undefined. */
 export function divideDims(left: Dim, right: Dim): Dim | undefined {
   const a = parse(left);
   const b = parse(right);
@@ -68,7 +68,7 @@ export function formatShape(shape: TensorShape): string {
   return `[${shape.join(", ")}]`;
 }
 
-/** Turns an axis that may count from the end into 0..rank-1. */
+/** Converts an axis that may count from the end to 0..rank-1. */
 export function checkAxis(operator: string, axis: number, rank: number): number {
   const normal = axis < 0 ? axis + rank : axis;
   if (!Number.isInteger(axis) || normal < 0 || normal >= rank) {
@@ -114,7 +114,7 @@ function format(product: Product): Dim {
   return coefficient === 1 ? sorted.join("*") : [coefficient, ...sorted].join("*");
 }
 
-/** Splits at `*` outside parentheses. */
+/** Splits a product at every `*` outside parentheses. */
 function splitFactors(text: string): string[] {
   const parts: string[] = [];
   let depth = 0;

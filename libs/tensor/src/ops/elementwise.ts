@@ -52,7 +52,7 @@ export const Greater = (a: Operand, b: Operand): Tensor => comparison("Greater",
 /** a >= b */
 export const GreaterOrEqual = (a: Operand, b: Operand): Tensor => comparison("GreaterOrEqual", a, b);
 
-/** Both hold. */
+/** True where both are true. */
 export function And(a: Tensor, b: Tensor): Tensor {
   requireType("And", a, "bool");
   requireType("And", b, "bool");
@@ -60,12 +60,12 @@ export function And(a: Tensor, b: Tensor): Tensor {
   return a.graph.emit("And", [a, b], {}, [{ dtype: "bool", shape }]).outputs[0]!;
 }
 
-/** The tensor under another name; keeps an output apart from the value it shows. */
+/** The same values under another name, so that an output can have a name of its own. */
 export function Identity(x: Tensor): Tensor {
   return x.graph.emit("Identity", [x], {}, [x]).outputs[0]!;
 }
 
-/** Converts the elements to another type; a tensor that has it already is returned as it is. */
+/** Converts the elements to another type; a tensor that already has this type is returned unchanged. */
 export function Cast(x: Tensor, dtype: DType): Tensor {
   if (x.dtype === dtype) return x;
   return x.graph.emit("Cast", [x], { to: DTYPES[dtype].code }, [{ dtype, shape: x.shape }]).outputs[0]!;
@@ -78,7 +78,7 @@ export function Clip(x: Tensor, low: number, high: number): Tensor {
   return x.graph.emit("Clip", [x, ...bounds], {}, [x]).outputs[0]!;
 }
 
-/** Element by element `condition ? a : b`. */
+/** `condition ? a : b` for every element. */
 export function Where(condition: Tensor, a: Operand, b: Operand): Tensor {
   requireType("Where", condition, "bool");
   const { graph } = condition;

@@ -10,7 +10,7 @@ export function SimplifiedLayerNormalization(x: Tensor, weight: Tensor, epsilon:
     throw new ShapeError("SimplifiedLayerNormalization", "its weight covers the last axis", current);
   }
   const inverse = { dtype: x.dtype, shape: [...x.shape.slice(0, -1), 1] };
-  // The second result, 1 / sqrt(mean(x^2) + epsilon), is what the gradient needs.
+  // The gradient needs the second result, 1 / sqrt(mean(x^2) + epsilon).
   const attributes = { axis: -1, epsilon, stash_type: 1 };
   return x.graph.emit("SimplifiedLayerNormalization", [x, weight], attributes, [x, inverse]).outputs[0]!;
 }
@@ -22,7 +22,7 @@ export function QuickGelu(x: Tensor, alpha = 1): Tensor {
 
 /**
  * Rotary position embedding in the half-split layout (RoFormer, https://arxiv.org/abs/2104.09864, as in GPT-NeoX and
- * Qwen3): within each head of size D the pair (i, i + D/2) is turned by its angle.
+ * Qwen3): within each head of size D the pair (i, i + D/2) is rotated by its angle.
  *
  * x [B, T, heads*D]; cosines and sines [B, T, D/2], one row per token.
  */

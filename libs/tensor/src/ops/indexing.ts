@@ -1,17 +1,17 @@
-/** Reading and writing by index. Indices are int64 (or int32 for Gather) and lie inside the axis. */
+/** Reading and writing by index. Indices are int64 (or int32 for Gather) and must be within the axis. */
 import { ShapeError } from "../errors.ts";
 import type { Tensor } from "../graph.ts";
 import { checkAxis, formatShape, sameShape } from "../shape.ts";
 
 export interface GatherOptions {
   /**
-   * The caller's promise that no index occurs twice (default false). The gradient is then a plain write; else it is
-   * an added one, which onnxruntime does element by element on one thread to keep the order of its sums.
+   * Whether the caller guarantees that no index occurs twice (default false). The gradient can then simply write its values.
+   * Otherwise it must add them, which onnxruntime does element by element on one thread to keep the order of the sums.
    */
   readonly isDistinct?: boolean;
 }
 
-/** Slices of `x` along an axis: the result has the axes of `indices` in place of `axis`. */
+/** Slices of `x` along an axis. In the result, the axes of `indices` replace `axis`. */
 export function Gather(x: Tensor, indices: Tensor, axis = 0, options: GatherOptions = {}): Tensor {
   requireIndex("Gather", indices);
   const at = checkAxis("Gather", axis, x.shape.length);
@@ -35,7 +35,7 @@ export function GatherElements(x: Tensor, indices: Tensor, axis: number): Tensor
 
 /**
  * A copy of `x` with x[i][indices[i][j]] = updates[i][j], or += with the reduction `add`; likewise for other ranks and
- * axes. Without reduction the indices along the axis are distinct.
+ * axes. Without reduction, the indices along the axis must be distinct.
  */
 export function ScatterElements(
   x: Tensor,
@@ -55,7 +55,8 @@ export function ScatterElements(
 
 /**
  * A copy of `x` with the slices x[indices[n]] = updates[n], or += with the reduction `add`. The last axis of `indices`
- * [..., K] addresses the first K axes of `x`; updates are [..., rest of x]. Without reduction the places are distinct.
+ * [..., K] addresses the first K axes of `x`; updates are [..., rest of x]. Without reduction, the addressed places must be
+ * distinct.
  */
 export function ScatterND(
   x: Tensor,

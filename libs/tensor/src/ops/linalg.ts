@@ -8,9 +8,9 @@ import type { Tensor } from "../graph.ts";
 import { checkBroadcastShape, type Dim, formatShape, sameShape, type TensorShape } from "../shape.ts";
 
 export interface FusedMatMulOptions {
-  /** Read the last two axes of `a` as [K, M]. */
+  /** Whether the last two axes of `a` are [K, M]. */
   readonly transA?: boolean;
-  /** Read the last two axes of `b` as [N, K]. */
+  /** Whether the last two axes of `b` are [N, K]. */
   readonly transB?: boolean;
   /** Factor of the result, 1 by default. */
   readonly alpha?: number;
@@ -23,8 +23,8 @@ export function MatMul(a: Tensor, b: Tensor): Tensor {
 }
 
 /**
- * alpha * op(a) x op(b), where op transposes the last two axes if asked: no transposed copy is made. With `transA`
- * both sides are matrices or have equal batch axes.
+ * alpha * op(a) x op(b), where op transposes the last two axes if its option is set, without a transposed tensor in the
+ * graph. With `transA`, both operands must be matrices or have equal batch axes.
  */
 export function FusedMatMul(a: Tensor, b: Tensor, options: FusedMatMulOptions = {}): Tensor {
   const { transA = false, transB = false, alpha = 1 } = options;
@@ -34,7 +34,7 @@ export function FusedMatMul(a: Tensor, b: Tensor, options: FusedMatMulOptions = 
   return a.graph.emit("FusedMatMul", [a, b], attributes, [{ dtype: a.dtype, shape }]).outputs[0]!;
 }
 
-/** alpha * op(a) x op(b) + c for matrices, where op transposes if asked; c has the shape of the result. */
+/** alpha * op(a) x op(b) + c for matrices, where op transposes if its option is set; c has the shape of the result. */
 export function Gemm(a: Tensor, b: Tensor, c: Tensor, options: FusedMatMulOptions = {}): Tensor {
   const { transA = false, transB = false, alpha = 1 } = options;
   const shape = checkMatMulShape("Gemm", a, b, transA, transB);

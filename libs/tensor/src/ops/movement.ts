@@ -16,11 +16,11 @@ import {
 import { Add, Cast, Mul } from "./elementwise.ts";
 
 /**
- * The elements in another shape. One axis may be -1: its size follows from the others. Of a reshaped tensor the source is
- * taken, so that views of views cost nothing.
+ * The elements in another shape. One axis may be -1: its size follows from the others. If `x` is itself a reshape, its source
+ * is reshaped instead, so that views of views cost nothing.
  *
- * @throws ShapeError where the element counts differ, or where more than one symbolic size would have to be found
- *   at run time (a size that stays at its axis does not count).
+ * @throws ShapeError if the element counts differ, or if more than one symbolic size would have to be determined at run time
+ *   (a size that stays at its axis does not count).
  */
 export function Reshape(x: Tensor, target: readonly Dim[]): Tensor {
   const shape = checkReshapeShape(x.shape, target);
@@ -38,13 +38,13 @@ export function Reshape(x: Tensor, target: readonly Dim[]): Tensor {
   return emitReshape(x, x.graph.constant("int64", values), shape);
 }
 
-/** What a tensor is a view of; not of one whose shape is found at run time, which {@link After} uses to wait. */
+/** The source of a reshape, unless its shape is read at run time, because {@link After} uses such reshapes to wait. */
 function reshapedFrom({ node }: Tensor): Tensor | undefined {
   const [source, target] = node?.primitive === "Reshape" ? node.inputs : [];
   return target?.node === undefined ? source : undefined;
 }
 
-/** How many symbolic sizes of the target stand at an axis where the source has another size. */
+/** The number of axes at which the target has a symbolic size that differs from the source's size there. */
 function movingSizes(source: TensorShape, target: TensorShape): number {
   return target.filter((dim, axis) => typeof dim === "string" && dim !== source[axis]).length;
 }
@@ -60,8 +60,8 @@ export function ReshapeLike(x: Tensor, like: Tensor): Tensor {
 }
 
 /**
- * `x` in its own shape, which is read from `other` at run time: what is computed from the result waits until `other`
- * is there, and is not taken for what is computed from `x` already.
+ * `x` in its own shape, which is read from `other` at run time. Nodes that use the result therefore wait until `other` is
+ * computed, and onnxruntime does not merge them with equal nodes that use `x`.
  */
 export function After(x: Tensor, other: Tensor): Tensor {
   if (!sameShape(x.shape, other.shape)) {
@@ -72,10 +72,10 @@ export function After(x: Tensor, other: Tensor): Tensor {
 }
 
 /**
- * `x`, of whole numbers, after memory for `count` float32 values was taken and given back: onnxruntime keeps it for what
- * comes after, so that a session's memory can be as large from its first run on as a later one will need.
+ * Returns `x`, a tensor of whole numbers, after allocating and freeing memory for `count` float32 values. onnxruntime keeps
+ * this memory for later use, so a session can have from its first run on the memory that a later run will need.
  *
- * @param count int64 [1]; 0 takes nothing.
+ * @param count int64 [1]; 0 allocates nothing.
  */
 export function AfterReserving(x: Tensor, count: Tensor): Tensor {
   const { graph } = x;
@@ -84,7 +84,7 @@ export function AfterReserving(x: Tensor, count: Tensor): Tensor {
   return Add(x, Cast(Mul(Shape(zeros), 0), x.dtype));
 }
 
-/** Validates a target shape, with at most one -1, and returns it complete. */
+/** Validates a target shape, which may have one -1, and returns the complete shape. */
 export function checkReshapeShape(from: TensorShape, target: readonly Dim[]): TensorShape {
   const open = target.indexOf(-1);
   const known = target.filter((_, axis) => axis !== open).reduce<Dim>((a, b) => multiplyDims(a, b), 1);
@@ -108,7 +108,7 @@ export function Transpose(x: Tensor, perm: readonly number[]): Tensor {
   return x.graph.emit("Transpose", [x], { perm: [...perm] }, [{ dtype: x.dtype, shape }]).outputs[0]!;
 }
 
-/** Joins tensors along an axis; along the others they agree. */
+/** Joins tensors along an axis; their other axes must be equal. */
 export function Concat(parts: readonly Tensor[], axis: number): Tensor {
   const first = parts[0];
   if (first === undefined) throw new ShapeError("Concat", "it has at least one input", "none");
@@ -127,7 +127,7 @@ export function Concat(parts: readonly Tensor[], axis: number): Tensor {
   return first.graph.emit("Concat", parts, { axis: at }, [{ dtype: first.dtype, shape }]).outputs[0]!;
 }
 
-/** Cuts a tensor along an axis of static size into parts of the given sizes. */
+/** Splits a tensor along an axis of static size into parts of the given sizes. */
 export function Split(x: Tensor, sizes: readonly number[], axis: number): Tensor[] {
   const at = checkAxis("Split", axis, x.shape.length);
   const total = sizes.reduce((sum, size) => sum + size, 0);
@@ -143,8 +143,8 @@ export function Split(x: Tensor, sizes: readonly number[], axis: number): Tensor
 }
 
 /**
- * How long tensors are along an axis at run time: int64 [number of tensors]. Sizes that an input of the graph has too are
- * read from that, so that the tensors need not be kept for it.
+ * The sizes of tensors along an axis at run time: int64 [number of tensors]. A size that an input of the graph also has is
+ * read from that input, so that the tensor need not be kept in memory for it.
  */
 export function sizesAlong(likes: readonly Tensor[], axis: number): Tensor {
   const sizes = likes.map((like) => {
@@ -157,9 +157,9 @@ export function sizesAlong(likes: readonly Tensor[], axis: number): Tensor {
 }
 
 /**
- * Cuts a tensor along an axis into parts that are as long there as `likes` are at run time.
+ * Splits a tensor along an axis into parts that have the sizes of `likes` along this axis at run time.
  *
- * @param sizes those of {@link sizesAlong} for tensors of the same lengths, where they are known already.
+ * @param sizes the result of {@link sizesAlong} for tensors of the same sizes, if it already exists.
  */
 export function SplitLike(x: Tensor, likes: readonly Tensor[], axis: number, sizes?: Tensor): Tensor[] {
   const at = checkAxis("Split", axis, x.shape.length);
@@ -174,7 +174,7 @@ export function SplitLike(x: Tensor, likes: readonly Tensor[], axis: number, siz
   return [...x.graph.emit("Split", [x, sizes ?? sizesAlong(likes, at)], { axis: at }, types).outputs];
 }
 
-/** Elements start <= i < end of an axis; `end` is static, both count from the front. */
+/** Elements start <= i < end of an axis. Both bounds are static and count from the first element. */
 export function Slice(x: Tensor, axis: number, start: number, end: number): Tensor {
   const at = checkAxis("Slice", axis, x.shape.length);
   const size = x.shape[at]!;
@@ -187,11 +187,11 @@ export function Slice(x: Tensor, axis: number, start: number, end: number): Tens
 }
 
 /**
- * Up to `length` elements of an axis from a place that is known at run time only: fewer at the end of the axis, none
- * behind it. It has no gradient.
+ * Up to `length` elements of an axis from a position that is known only at run time: fewer near the end of the axis, and none
+ * after it. It has no gradient.
  *
- * @param start int64 [1], 0 or above.
- * @param size name of the number of elements.
+ * @param start int64 [1], not negative.
+ * @param size the symbolic size of the result along the axis.
  */
 export function SliceFrom(x: Tensor, axis: number, start: Tensor, length: number, size: Dim): Tensor {
   const at = checkAxis("Slice", axis, x.shape.length);
@@ -218,7 +218,7 @@ export function ExpandLike(x: Tensor, like: Tensor): Tensor {
   return x.graph.emit("Expand", [x, target], {}, [{ dtype: x.dtype, shape }]).outputs[0]!;
 }
 
-/** Adds axes of size 1 at the given places of the result. */
+/** Adds axes of size 1 at the given positions of the result. */
 export function Unsqueeze(x: Tensor, axes: readonly number[]): Tensor {
   const rank = x.shape.length + axes.length;
   const places = axes.map((axis) => checkAxis("Unsqueeze", axis, rank));
@@ -246,7 +246,7 @@ export function Shape(x: Tensor, start = 0, end = x.shape.length): Tensor {
   return x.graph.emit("Shape", [x], { start, end }, [type]).outputs[0]!;
 }
 
-/** 0, 1, 2, ... (int64) as long as `axis` of `like` is at run time. */
+/** 0, 1, 2, ... (int64), with as many elements as `axis` of `like` has at run time. */
 export function RangeAlong(like: Tensor, axis: number): Tensor {
   const at = checkAxis("Range", axis, like.shape.length);
   const size = like.shape[at]!;
@@ -261,7 +261,7 @@ export function RangeAlong(like: Tensor, axis: number): Tensor {
   return graph.emit("Range", inputs, {}, [{ dtype: "int64", shape: [size] }]).outputs[0]!;
 }
 
-/** A zero of one type, repeated over the shape that `like` has at run time. */
+/** Zeros in the type of `like` and the shape that it has at run time. */
 export function ZerosLike(like: Tensor): Tensor {
   return ExpandLike(zero(like.graph, like), like);
 }

@@ -6,7 +6,7 @@ import { checkAxis, type TensorShape } from "../shape.ts";
 export interface ReduceOptions {
   /** Axes to reduce; all by default. */
   readonly axes?: readonly number[];
-  /** Keep the reduced axes with size 1 (default true, as in ONNX). */
+  /** Whether the reduced axes are kept with size 1 (default true, as in ONNX). */
   readonly keepDims?: boolean;
 }
 
@@ -23,7 +23,7 @@ export const Softmax = (x: Tensor, axis = -1): Tensor => alongAxis("Softmax", x,
 /** Logarithm of the softmax. */
 export const LogSoftmax = (x: Tensor, axis = -1): Tensor => alongAxis("LogSoftmax", x, axis);
 
-/** Sums of the elements up to each one along an axis, itself included. */
+/** Cumulative sums along an axis; each includes its own element. */
 export function CumSum(x: Tensor, axis: number): Tensor {
   const at = checkAxis("CumSum", axis, x.shape.length);
   return x.graph.emit("CumSum", [x, x.graph.scalar("int64", at)], {}, [x]).outputs[0]!;

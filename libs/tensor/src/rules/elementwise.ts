@@ -1,4 +1,4 @@
-/** Gradient rules of element-wise primitives; g is the gradient in the result y. */
+/** Gradient rules of element-wise primitives; g is the gradient of the loss with respect to the result y. */
 import { isFloating } from "../dtype.ts";
 import type { Tensor } from "../graph.ts";
 import {
@@ -45,7 +45,7 @@ export const sinRule = unaryRule<"Sin">((g, x) => Mul(g, Cos(x)));
 /** dx = g */
 export const identityRule = unaryRule<"Identity">((g) => g);
 
-/** dx = g in the type of x; nothing flows into whole numbers. */
+/** dx = g in the type of x; whole numbers get no gradient. */
 export const castRule = unaryRule<"Cast">((g, x) => (isFloating(x.dtype) ? Cast(g, x.dtype) : undefined));
 
 /** da = g, db = g */
@@ -67,10 +67,10 @@ export const divRule = binaryRule<"Div">((g, _a, b, y) => {
   return [da, Neg(Mul(da, y))];
 });
 
-/** The smaller operand gets g; the first of equals. */
+/** The smaller operand gets g; if both are equal, the first. */
 export const minRule = binaryRule<"Min">((g, a, b) => choose(LessOrEqual(a, b), g));
 
-/** The larger operand gets g; the first of equals. */
+/** The larger operand gets g; if both are equal, the first. */
 export const maxRule = binaryRule<"Max">((g, a, b) => choose(GreaterOrEqual(a, b), g));
 
 /** dx = g where low <= x <= high, else 0; the bounds are constants. */

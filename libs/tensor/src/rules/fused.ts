@@ -1,4 +1,4 @@
-/** Gradient rules of primitives that compute several steps in one pass. */
+/** Gradient rules of primitives that combine several steps. */
 import type { Tensor } from "../graph.ts";
 import { Mul, Neg, Sub } from "../ops/elementwise.ts";
 import { FusedMatMul } from "../ops/linalg.ts";
@@ -7,12 +7,12 @@ import { ReduceSum } from "../ops/reduce.ts";
 import type { GradientRule } from "./rule.ts";
 
 /**
- * RMS norm y = w x r with r = (mean(x^2) + epsilon)^(-1/2) over the last axis, D wide, with s = g r x:
+ * RMS norm y = w x r with r = (mean(x^2) + epsilon)^(-1/2) over the last axis of size D, with s = g r x:
  *
  *   dw = sum over rows of s
  *   dx = r (g w) - x r^2 mean(s w)
  *
- * The mean over D of s w is a product of s with the column w.
+ * The mean of s w over D is computed as a matrix product of s with the column w.
  */
 export const simplifiedLayerNormalizationRule: GradientRule<"SimplifiedLayerNormalization"> = ({
   inputs,
@@ -30,7 +30,7 @@ export const simplifiedLayerNormalizationRule: GradientRule<"SimplifiedLayerNorm
   return [dx, dw];
 };
 
-/** A rotation's transpose turns back: dx = g turned by the negative angles, which are constants. */
+/** The transpose of a rotation is its inverse: dx = g rotated by the negative angles, which are constants. */
 export const rotaryEmbeddingRule: GradientRule<"RotaryEmbedding"> = ({ node, inputs, gradients }) => {
   const [x, cosines, sines] = inputs as readonly [Tensor, Tensor, Tensor];
   const back = [gradients[0]!, cosines, Neg(sines)];

@@ -1,4 +1,4 @@
-/** Gradient rules of reading and writing by index: a read becomes an added write and the other way round. */
+/** Gradient rules of reading and writing by index: the gradient of a read is an adding write, and that of a write is a read. */
 import { GraphError } from "../errors.ts";
 import type { Tensor } from "../graph.ts";
 import { Cast } from "../ops/elementwise.ts";
@@ -17,7 +17,7 @@ export const gatherRule: GradientRule<"Gather"> = ({ node, inputs, gradients }) 
   if (node.attributes.isDistinct) {
     return [ScatterND(ZerosLike(x), Reshape(Cast(indices, "int64"), [-1, 1]), updates)];
   }
-  // ScatterND cannot add here: onnxruntime lets its threads add to one row at once, and the sum's order varies.
+  // ScatterND with addition cannot be used: several threads of onnxruntime may add to one row, so the order of the sum varies.
   const rows = Reshape(Cast(indices, "int64"), [-1, ...x.shape.slice(1).map(() => 1)]);
   return [ScatterElements(ZerosLike(x), ExpandLike(rows, updates), updates, 0, "add")];
 };
@@ -28,7 +28,7 @@ export const gatherElementsRule: GradientRule<"GatherElements"> = ({ node, input
   return [ScatterElements(ZerosLike(x), indices, gradients[0]!, node.attributes.axis, "add")];
 };
 
-/** dx = g, but 0 where an update replaced it; d updates[i][j] = g[i][indices[i][j]] */
+/** dx = g, but 0 where an update replaced x; d updates[i][j] = g[i][indices[i][j]] */
 export const scatterElementsRule: GradientRule<"ScatterElements"> = ({ node, inputs, gradients }) => {
   const g = gradients[0]!;
   const { axis, reduction } = node.attributes;
@@ -37,7 +37,7 @@ export const scatterElementsRule: GradientRule<"ScatterElements"> = ({ node, inp
   return [dx, undefined, GatherElements(g, indices, axis)];
 };
 
-/** dx = g, but 0 where an update replaced it; d updates[n] = g[indices[n]], for indices of one axis */
+/** dx = g, but 0 where an update replaced x; d updates[n] = g[indices[n]], for indices of one axis */
 export const scatterNDRule: GradientRule<"ScatterND"> = ({ node, inputs, gradients }) => {
   const g = gradients[0]!;
   const [, indices, updates] = inputs as readonly [Tensor, Tensor, Tensor];

@@ -1,15 +1,15 @@
 /**
  * Gradient rules of matrix products.
  *
- * For Y = alpha A B with gradient G: dA = alpha G B^T and dB = alpha A^T G; a transposed operand swaps the sides of
- * its product. A matrix that multiplies a whole batch gets its gradient from one product over all rows of the batch.
+ * For Y = alpha A B with gradient G: dA = alpha G B^T and dB = alpha A^T G. For a transposed operand, the two factors of its
+ * gradient are swapped. If one matrix multiplies a whole batch, one product over all rows of the batch gives its gradient.
  */
 import type { Tensor } from "../graph.ts";
 import { FusedMatMul } from "../ops/linalg.ts";
 import { Reshape, Transpose } from "../ops/movement.ts";
 import { type GradientRule, unbroadcast } from "./rule.ts";
 
-/** Heads are 64 to 128 wide. */
+/** Results up to this width count as narrow; heads are 64 to 128 wide. */
 const NARROW_WIDTH = 128;
 
 interface Product {
@@ -59,8 +59,8 @@ function differentiate(product: Product): [Tensor, Tensor] {
 }
 
 /**
- * alpha x^T op(y). onnxruntime copies what it turns: of a batch with a narrow result, as the gradients of keys and
- * values are, y is turned instead of the larger x, and then the result.
+ * alpha x^T op(y). onnxruntime copies a matrix to transpose it. For a batch with a narrow result, such as the gradients of
+ * keys and values, the smaller y is therefore transposed instead of x, and afterwards the result.
  */
 function turnedProduct(x: Tensor, y: Tensor, transY: boolean, alpha: number): Tensor {
   const width = y.shape.at(transY ? -2 : -1)!;

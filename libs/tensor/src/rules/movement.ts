@@ -1,4 +1,4 @@
-/** Gradient rules of primitives that move elements: the gradient moves back. */
+/** Gradient rules of primitives that move elements: the gradient is moved back. */
 import { GraphError } from "../errors.ts";
 import type { Tensor } from "../graph.ts";
 import { Concat, ReshapeLike, Slice, Split, SplitLike, Transpose, ZerosLike } from "../ops/movement.ts";
@@ -19,7 +19,7 @@ export const transposeRule = unaryRule<"Transpose">((g, _x, _y, node) => {
   );
 });
 
-/** Each part gets its piece of g. */
+/** Each input of the concatenation gets its part of g. */
 export const concatRule: GradientRule<"Concat"> = ({ node, inputs, gradients }) => {
   const { axis } = node.attributes;
   const parts = inputs.map((part) => part!);
@@ -28,13 +28,13 @@ export const concatRule: GradientRule<"Concat"> = ({ node, inputs, gradients }) 
   return areStatic ? Split(gradients[0]!, sizes, axis) : SplitLike(gradients[0]!, parts, axis);
 };
 
-/** dx = the gradients of the parts joined, 0 for a part that the loss does not see */
+/** dx = the joined gradients of the parts, 0 for a part that the loss does not depend on */
 export const splitRule: GradientRule<"Split"> = ({ node, outputs, gradients }) => {
   const parts = outputs.map((part, at) => gradients[at] ?? ZerosLike(part));
   return [Concat(parts, node.attributes.axis)];
 };
 
-/** dx = g between zeros */
+/** dx = g, padded with zeros on both sides */
 export const sliceRule: GradientRule<"Slice"> = ({ inputs, gradients }) => {
   const x = inputs[0]!;
   const [start, end, axis] = inputs.slice(1).map((bound) => x.graph.constantValues(bound!)[0]!) as [
@@ -51,7 +51,7 @@ export const sliceRule: GradientRule<"Slice"> = ({ inputs, gradients }) => {
   return [Concat([...zeros(0, start), gradients[0]!, ...zeros(end, size)], axis)];
 };
 
-/** dx = g summed over the repeats */
+/** dx = g summed over the repeated elements */
 export const expandRule: GradientRule<"Expand"> = ({ inputs, gradients }) => [
   unbroadcast(gradients[0]!, inputs[0]!),
 ];

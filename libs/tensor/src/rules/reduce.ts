@@ -1,4 +1,4 @@
-/** Gradient rules of reductions and of functions along an axis; g is the gradient in the result y. */
+/** Gradient rules of reductions and functions along an axis; g is the gradient of the loss with respect to the result y. */
 import { GraphError } from "../errors.ts";
 import type { GraphNode, Tensor } from "../graph.ts";
 import { Add, Cast, Div, Equal, Exp, Mul, Sub } from "../ops/elementwise.ts";
@@ -44,14 +44,14 @@ export const logSoftmaxRule = unaryRule<"LogSoftmax">((g, _x, y, node) => {
   return Sub(g, Mul(Exp(y), sum));
 });
 
-/** dx = sum of g from the element on */
+/** dx = sum of g over this element and all later ones */
 export const cumSumRule: GradientRule<"CumSum"> = ({ node, gradients }) => {
   const g = gradients[0]!;
   const [axis] = g.graph.constantValues(node.inputs[1]!);
   return [Add(Sub(ReduceSum(g, { axes: [axis!] }), CumSum(g, axis!)), g)];
 };
 
-/** A result of the reduction with the reduced axes put back as 1. */
+/** A result of the reduction with the reduced axes restored with size 1. */
 function withReducedAxes(node: GraphNode<Reduction>, result: Tensor): Tensor {
   return node.attributes.keepdims === 1 ? result : Unsqueeze(result, reducedAxes(node));
 }

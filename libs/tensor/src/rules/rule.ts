@@ -1,29 +1,29 @@
-/** What a gradient rule is, and the helpers that rules share. */
+/** The type of a gradient rule, and helpers for rules. */
 import type { GraphNode, Tensor } from "../graph.ts";
 import { ReshapeLike } from "../ops/movement.ts";
 import { ReduceSum } from "../ops/reduce.ts";
 import type { PrimitiveName } from "../primitives.ts";
 import { sameShape } from "../shape.ts";
 
-/** A node under differentiation. */
+/** A node that is being differentiated. */
 export interface RuleContext<P extends PrimitiveName> {
   readonly node: GraphNode<P>;
   /** The node's inputs; an optional one that is left out is undefined. */
   readonly inputs: readonly (Tensor | undefined)[];
   readonly outputs: readonly Tensor[];
-  /** The loss's gradient in each output; undefined where the loss does not depend on it. At least one is there. */
+  /** The gradient of the loss with respect to each output; undefined if the loss does not depend on it. At least one is defined. */
   readonly gradients: readonly (Tensor | undefined)[];
 }
 
 /**
- * Vector-Jacobian product of a primitive: from the gradients in its outputs to those in its inputs, one per input;
- * undefined where none flows (whole numbers, conditions, shapes).
+ * Vector-Jacobian product of a primitive: computes the gradients of its inputs from those of its outputs, one per input;
+ * undefined for inputs without a gradient (whole numbers, conditions, shapes).
  */
 export type GradientRule<P extends PrimitiveName = PrimitiveName> = (
   context: RuleContext<P>,
 ) => readonly (Tensor | undefined)[];
 
-/** The rule of a primitive with one differentiable input and one output: `vjp` makes dx of (g, x, y). */
+/** The rule of a primitive with one differentiable input and one output: `vjp` computes dx from (g, x, y). */
 export function unaryRule<P extends PrimitiveName>(
   vjp: (g: Tensor, x: Tensor, y: Tensor, node: GraphNode<P>) => Tensor | undefined,
 ): GradientRule<P> {
@@ -32,7 +32,7 @@ export function unaryRule<P extends PrimitiveName>(
   };
 }
 
-/** The rule of a broadcasting primitive: `vjp` makes (da, db) of (g, a, b, y) in the shape of the result. */
+/** The rule of a broadcasting primitive: `vjp` computes (da, db) from (g, a, b, y) in the shape of the result. */
 export function binaryRule<P extends PrimitiveName>(
   vjp: (g: Tensor, a: Tensor, b: Tensor, y: Tensor) => readonly [Tensor, Tensor],
 ): GradientRule<P> {
@@ -43,7 +43,7 @@ export function binaryRule<P extends PrimitiveName>(
   };
 }
 
-/** The rule of a primitive that no gradient passes: its result is a whole number, a truth value or a shape. */
+/** The rule of a primitive without a gradient, whose result is a whole number, a truth value or a shape. */
 export const stopRule: GradientRule = () => [];
 
 /** Sums a gradient over the axes along which `like` was repeated, so that it has the shape of `like`. */

@@ -1,8 +1,8 @@
 /**
- * Every gradient rule against central differences, both computed by onnxruntime.
+ * Compares every gradient rule with central differences; onnxruntime computes both.
  *
- * Cases run in float64 where the kernel has it, so that the differences are exact to about 1e-9; kernels that have
- * float32 only get a wider step and tolerance.
+ * Cases run in float64 if the kernel supports it, so that the differences are accurate to about 1e-9. Cases for kernels that
+ * support only float32 use a larger step and tolerance.
  */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -30,7 +30,7 @@ interface Case {
   /** Values of an input's elements, by default uniform in [-1, 1). */
   readonly values?: (random: Random) => number;
   readonly dtype?: DType;
-  /** Shapes as declared in the graph, where they are symbolic. */
+  /** Shapes as declared in the graph, if they are symbolic. */
   readonly declared?: readonly TensorShape[];
 }
 
@@ -337,7 +337,7 @@ const CASES: { readonly [P in PrimitiveName]?: readonly Case[] } = {
 describe("gradient rules", () => {
   for (const [primitive, rule] of Object.entries(GRADIENT_RULES)) {
     const cases = CASES[primitive as PrimitiveName] ?? [];
-    test(`${primitive} has a case, or stops gradients`, () =>
+    test(`${primitive} has a test case or has no gradient`, () =>
       assert.ok(cases.length > 0 || rule === stopRule));
     for (const c of cases) {
       test(`${primitive} agrees with central differences: ${c.name}`, () => checkCase(primitive, c));
@@ -354,7 +354,7 @@ async function checkCase(primitive: string, c: Case): Promise<void> {
     graph.nodes.some((node) => node.primitive === primitive),
     "the case contains its primitive",
   );
-  // The loss weighs every element of the result by its own square, so that no two elements look alike.
+  // The loss depends on the square of every element, so that the gradients of different elements differ.
   const weighted = e.Mul(e.Mul(result, result), 0.5);
   const loss = r.ReduceSum(e.Add(weighted, e.Mul(result, 0.3)), { keepDims: false });
   graph.output("loss", loss);
