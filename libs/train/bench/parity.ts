@@ -1,5 +1,5 @@
 /**
- * Losses, gradients and AdamW of a checkpoint against PyTorch's, and an export of it, for `npm run parity`:
+ * Compares losses, gradients and AdamW steps of a checkpoint with PyTorch's, and exports the checkpoint, for `npm run parity`:
  *
  *   node libs/train/bench/parity.ts MODEL REFERENCE EXPORT
  */
@@ -32,13 +32,13 @@ interface Reference {
 }
 
 const MAX_LOSS_ERROR = 1e-5;
-/** Of a parameter's gradient, and of what the optimizer changed of it: |found - wanted| / |wanted|, Euclidean. */
+/** Limit for a parameter's gradient and for the optimizer's change of a parameter: |found - wanted| / |wanted|, Euclidean. */
 const MAX_GRADIENT_ERROR = 1e-4;
-/** Of the reference, whose gradients the optimizer is given. */
+/** The batch of the reference whose gradients the optimizer gets. */
 const OPTIMIZER_BATCH = "plain";
-/** Of the reference, whose gradients are those of adapters. */
+/** The batch of the reference whose gradients are those of adapters. */
 const ADAPTED_BATCH = "lora";
-/** Rows that hold several samples, and trees whole. */
+/** Rows that are long enough for several samples and for whole trees. */
 const LIMITS = { maxRowTokens: 256, maxMicrobatchTokens: 512 };
 
 const [modelFolder, referenceFolder, exportFolder] = process.argv.slice(2);
@@ -79,7 +79,7 @@ async function compareBatch({ name, loss, value, samples }: Reference["batches"]
   );
 }
 
-/** On PyTorch's gradients, so that only the optimizer differs. Changes the weights: it comes last. */
+/** Uses PyTorch's gradients, so that only the optimizer differs. It changes the weights, so it must run last. */
 async function compareOptimizer(): Promise<void> {
   const { lr, betas, eps, weight_decay: weightDecay } = reference.adamw;
   const gradients = Object.fromEntries(

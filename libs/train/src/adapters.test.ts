@@ -1,4 +1,4 @@
-/** Adapters against PEFT: loss, gradients, merged weights, and the folders that are read and written. */
+/** Compares adapters with PEFT: loss, gradients, merged weights, and the folders that are read and written. */
 
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -21,13 +21,13 @@ import { IMITATION_TERMS } from "@hone/rl";
 import { temporaryFolder } from "@hone/testing";
 import { GradientRunner } from "./gradient-runner.ts";
 
-/** Made by fixtures/make_adapters.py, beside the families that they belong to. */
+/** Folders made by fixtures/make_adapters.py; the families that they adapt are beside them. */
 const FIXTURES = path.join(import.meta.dirname, "../../checkpoint/fixtures");
 const ADAPTERS = path.join(FIXTURES, "adapters");
 const MAX_LOSS_ERROR = 1e-5;
 /** |found - wanted| / |wanted|, Euclidean. */
 const MAX_GRADIENT_ERROR = 1e-4;
-/** One product and one sum in float32. */
+/** The error of one product and one sum in float32. */
 const MAX_MERGE_ERROR = 1e-6;
 
 interface Reference {
@@ -65,7 +65,7 @@ const CROSS_ENTROPY = { terms: IMITATION_TERMS, entropyCoefficient: 0 };
 
 describe("adapters", () => {
   for (const name of readdirSync(ADAPTERS)) {
-    test(`${name}: loss and gradients are PEFT's, and the base has none`, async () => {
+    test(`${name}: loss and gradients equal PEFT's, and the base model has no gradients`, async () => {
       const { reference, tensors, base, adapter } = await fixture(name);
       const runner = new GradientRunner(base.spec, { ...LIMITS, lora: adapter.lora });
       const weights = { ...base.weights, ...adapter.weights };
@@ -80,7 +80,7 @@ describe("adapters", () => {
       }
     });
 
-    test(`${name}: merged weights are PEFT's, and score as the adapters beside the base do`, async () => {
+    test(`${name}: merged weights equal PEFT's and give the same scores as separate adapters`, async () => {
       const { folder, reference, tensors, base, adapter } = await fixture(name);
       const merged = await loadMerged(folder);
       for (const [key, wanted] of tensors) {
@@ -100,7 +100,7 @@ describe("adapters", () => {
     });
   }
 
-  test("a folder that Hone writes comes back bit by bit, with its base and its optimizer", async () => {
+  test("a folder that Hone wrote is read back with the same bits, base and optimizer", async () => {
     await using scratch = await temporaryFolder("adapters");
     const { base, adapter } = await fixture("qwen3-all");
     const optimizer = initialiseAdamW(listAdapterParameters(base.spec, adapter.lora));
@@ -124,7 +124,7 @@ describe("adapters", () => {
     assert.deepEqual((await inspectMerged(scratch.path)).companions, companions);
   });
 
-  test("a base that is another one than the adapters were trained on is refused", async () => {
+  test("a base model other than the one that the adapters were trained on is refused", async () => {
     await using scratch = await temporaryFolder("adapters");
     const { base, adapter } = await fixture("qwen3-all");
     const place = path.join(FIXTURES, "families/qwen3-biased");
@@ -133,7 +133,7 @@ describe("adapters", () => {
     await assert.rejects(loadMerged(scratch.path), /the weights of its base have the SHA-256/);
   });
 
-  test("a new adapter changes nothing, and its values follow the seed and not the targets", async () => {
+  test("a new adapter changes no scores, and its values depend on the seed but not on the targets", async () => {
     const { base } = await fixture("qwen3-all");
     const lora = resolveLora({ rank: 2, alpha: 4, targets: "all-linear" });
     const fresh = initialiseAdapters(base.spec, lora, 5);
@@ -164,7 +164,7 @@ describe("adapters", () => {
     ["a base that is not here", { base_model_name_or_path: "owner/name" }, /its base model is a folder/],
   ];
   for (const [what, change, message] of refused) {
-    test(`${what} is refused by its field`, async () => {
+    test(`${what} is refused with the name of its field`, async () => {
       await using scratch = await temporaryFolder("adapters");
       const folder = path.join(scratch.path, "adapter");
       await cp(path.join(ADAPTERS, "qwen3-all"), folder, { recursive: true });
@@ -176,7 +176,7 @@ describe("adapters", () => {
     });
   }
 
-  test("the base is found by whoever knows the hub", async () => {
+  test("findBase() gets the base model's name and returns its folder", async () => {
     const folder = path.join(ADAPTERS, "qwen3-all");
     assert.equal((await inspectAdapter(folder)).base.place, "../../families/qwen3");
     await using scratch = await temporaryFolder("adapters");

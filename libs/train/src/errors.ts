@@ -1,4 +1,4 @@
-/** What can go wrong in training. Terminal: the same input fails again. */
+/** Errors of training. They are terminal, because the same input fails again. */
 import { TerminalError } from "@hone/core";
 
 /** Samples, loss constants or options of a training step break a rule. */
@@ -8,7 +8,7 @@ export class TrainingInputError extends TerminalError {
   }
 }
 
-/** A step produced numbers that are not finite; weights and optimizer were left as they were. */
+/** A step produced numbers that are not finite; weights and optimizer are unchanged. */
 export class NonFiniteError extends TerminalError {
   readonly quantity: string;
 

@@ -1,4 +1,4 @@
-/** Checkpoints of every family against transformers: loss, gradients, and what an export writes. */
+/** Compares checkpoints of every family with transformers: loss, gradients, and exported files. */
 
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
@@ -11,10 +11,10 @@ import { readTensors } from "@hone/checkpoint/testing";
 import { IMITATION_TERMS } from "@hone/rl";
 import { GradientRunner } from "./gradient-runner.ts";
 
-/** Made by fixtures/make_families.py. */
+/** Folders made by fixtures/make_families.py. */
 const FAMILIES = path.join(import.meta.dirname, "../../checkpoint/fixtures/families");
 const MAX_LOSS_ERROR = 1e-5;
-/** Of a parameter's gradient: |found - wanted| / |wanted|, Euclidean. */
+/** Limit for a parameter's gradient: |found - wanted| / |wanted|, Euclidean. */
 const MAX_GRADIENT_ERROR = 1e-4;
 const SHARDED = "llama-scaled-biased";
 
@@ -39,7 +39,7 @@ describe("pretrained checkpoints", () => {
   for (const name of readdirSync(FAMILIES)) {
     const folder = path.join(FAMILIES, name);
 
-    test(`${name}: loss and gradients are PyTorch's`, async () => {
+    test(`${name}: loss and gradients equal PyTorch's`, async () => {
       const { tokens, loss } = JSON.parse(
         await readFile(path.join(folder, "reference.json"), "utf8"),
       ) as Reference;
@@ -71,7 +71,7 @@ describe("pretrained checkpoints", () => {
       }
     });
 
-    test(`${name}: an export of what was loaded has the same files`, async () => {
+    test(`${name}: an export of the loaded model has the same files`, async () => {
       const copy = path.join(scratch, name);
       await saveCheckpoint(copy, await loadModel(folder));
       const isModel = (file: string) => !file.startsWith("reference");
@@ -149,7 +149,7 @@ describe("pretrained checkpoints", () => {
     ],
   ];
   for (const [what, change, message] of broken) {
-    test(`${what} is refused by file and name`, async () => {
+    test(`${what} is refused with file and name`, async () => {
       const folder = path.join(scratch, "broken");
       await rm(folder, { recursive: true, force: true });
       await cp(path.join(FAMILIES, SHARDED), folder, { recursive: true });
@@ -158,7 +158,7 @@ describe("pretrained checkpoints", () => {
     });
   }
 
-  test("a folder that is not there is an error that names it", async () => {
+  test("loading from a missing folder is a CheckpointError", async () => {
     await assert.rejects(loadModel(path.join(scratch, "nowhere")), CheckpointError);
   });
 });

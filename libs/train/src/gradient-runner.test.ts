@@ -1,4 +1,4 @@
-/** The whole model against PyTorch: values made by fixtures/make_reference.py. */
+/** Compares the whole model with PyTorch; fixtures/make_reference.py made the reference values. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -56,7 +56,7 @@ const objectives: Record<string, Objective> = {
   cross_entropy: { terms: IMITATION_TERMS, entropyCoefficient: 0 },
 };
 
-/** float32 with sums in another order: values of size 1 agree to a few units in the sixth digit. */
+/** With float32 and sums in another order, values of size 1 agree to a few units in the sixth digit. */
 const TOLERANCE = 2e-5;
 
 function assertClose(actual: ArrayLike<number>, expected: ArrayLike<number>, what: string): void {
@@ -90,7 +90,7 @@ async function withRunner<T>(
 }
 
 describe("GradientRunner", () => {
-  test("score() gives PyTorch's log-probabilities and entropies", async () => {
+  test("score() returns PyTorch's log-probabilities and entropies", async () => {
     const scored = await withRunner({}, (runner) => runner.score(weights, samples));
     assertClose(
       scored.logprobs,
@@ -106,7 +106,7 @@ describe("GradientRunner", () => {
   });
 
   for (const [name, objective] of Object.entries(objectives)) {
-    test(`differentiate() gives PyTorch's loss and gradients: ${name}`, async () => {
+    test(`differentiate() returns PyTorch's loss and gradients: ${name}`, async () => {
       assertPyTorchs(
         await withRunner({}, (runner) => runner.differentiate(weights, samples, objective)),
         name,
@@ -126,7 +126,7 @@ describe("GradientRunner", () => {
       assertClose(packed.gradients[name]!, alone.gradients[name]!, name);
   });
 
-  test("a head in chunks, some of them empty, gives PyTorch's loss and gradients", async () => {
+  test("a head in chunks, of which some are empty, gives PyTorch's loss and gradients", async () => {
     for (const [name, positions] of [
       ["ppo", 5],
       ["dual", 16],
@@ -142,7 +142,7 @@ describe("GradientRunner", () => {
     }
   });
 
-  test("rows in pieces give PyTorch's loss and gradients, in long rows and short ones, layers recomputed or not", async () => {
+  test("rows in pieces give PyTorch's loss and gradients for long and short rows, with and without recomputed layers", async () => {
     for (const [rowPieces, maxRowTokens, recomputedLayers] of [
       [2, 64, 0],
       [3, 64, spec.numLayers],
@@ -167,7 +167,7 @@ describe("GradientRunner", () => {
     for (const name of Object.keys(weights)) assertClose(cut.gradients[name]!, whole.gradients[name]!, name);
   });
 
-  test("the same call gives the same bits on any number of threads, layers recomputed or not", async () => {
+  test("the same call gives the same bits on any number of threads, with and without recomputed layers", async () => {
     const shared = shareWeights(weights);
     const headChunkValues = 4 * spec.vocabSize;
     const run = (options: Partial<RunnerOptions>) =>
@@ -189,7 +189,7 @@ describe("GradientRunner", () => {
     for (const other of others) assert.deepEqual(other, first);
   });
 
-  test("memory is reserved for one objective at a time, and its results stay the same", async () => {
+  test("reserving memory does not change the results of alternating objectives", async () => {
     const each = (reservedBytes: number) =>
       withRunner({ reservedBytes }, async (runner) => {
         const found = [];
@@ -202,7 +202,7 @@ describe("GradientRunner", () => {
     assert.deepEqual(await each(2 ** 20), await each(0));
   });
 
-  test("several threads want shared weights, and report a failure inside a thread", async () => {
+  test("several threads require shared weights and report a failure inside a thread", async () => {
     await withRunner({ threads: 2 }, async (runner) => {
       await assert.rejects(runner.score(weights, samples), /does not lie in shared memory/);
       const outside = samples.map((sample) => ({ ...sample, tokenIds: sample.lossMask }));
@@ -216,7 +216,7 @@ describe("GradientRunner", () => {
     });
   });
 
-  test("a temperature divides the logits, as dividing the head does", async () => {
+  test("a temperature has the same effect as dividing the head by it", async () => {
     const untied = { ...spec, isTied: false };
     const table = weights["model.embed_tokens.weight"]!;
     const runner = new GradientRunner(untied, { maxRowTokens: 64, maxMicrobatchTokens: 1024 });
@@ -245,7 +245,7 @@ describe("GradientRunner", () => {
     assertClose(sum, tensors.get(`ppo.g.${table}`)!, table);
   });
 
-  test("a sample whose numbers do not fit its mask is refused", async () => {
+  test("a sample whose inputs do not match its mask is refused", async () => {
     const broken = [{ ...samples[0]!, inputs: { ...samples[0]!.inputs, advantage: [1] } }];
     await withRunner({}, (runner) =>
       assert.rejects(

@@ -1,9 +1,9 @@
 /**
- * Computes loss, log-probabilities and gradients of samples under given weights.
+ * Computes loss, log-probabilities and gradients of samples for given weights.
  *
- * R1  Weights are read where they lie: whoever updates them in place does so between calls.
- * R2  Microbatches are a function of the samples, and their gradients are added in their order: the same samples
- *     give the same bits on any number of threads.
+ * R1  Weights are read in place, so they may be updated in place only between calls.
+ * R2  Microbatches depend only on the samples, and their gradients are added in order, so the same samples give the same bits
+ *     on any number of threads.
  */
 import type { LoraSpec, ModelSpec, Weights } from "@hone/nn";
 import type { MaskedTokens } from "@hone/rl";
@@ -25,21 +25,21 @@ import { ThreadSharing, usualRowPieces } from "./graph/training-memory.ts";
 import { UpdateThreads } from "./update/update-threads.ts";
 
 export interface RunnerOptions extends Omit<PackingLimits, "microbatchMultiple" | "rowCost"> {
-  /** Threads that compute; default 1, the calling one. */
+  /** Number of threads that compute; default 1, the calling thread. */
   readonly threads?: number;
-  /** What the threads share; default microbatches, which need weights in shared memory. The bits are the same. */
+  /** How threads share the work; default by microbatches, which requires weights in shared memory. The bits are the same. */
   readonly sharing?: ThreadSharing;
-  /** Adapters that are trained instead of the model, and lie among its weights; default none. */
+  /** Adapters that are trained instead of the model; their tensors are among the weights. Default none. */
   readonly lora?: LoraSpec | undefined;
-  /** Values of the logits that the head makes at a time, which bounds their memory; default as head-loss.ts says. */
+  /** Number of logit values that the head computes at a time, which limits their memory; default in head-loss.ts. */
   readonly headChunkValues?: number;
-  /** Pieces of the rows that attention goes through one after the other (packed-attention.ts); default by the model. */
+  /** Number of pieces of a row for attention (packed-attention.ts); the default depends on the model. */
   readonly rowPieces?: number;
-  /** Layers whose activations are computed again instead of kept, which takes time and saves memory; default 0. */
+  /** Number of layers whose activations are recomputed instead of kept, which saves memory but takes time; default 0. */
   readonly recomputedLayers?: number;
-  /** What a training session takes before its first pass, see `TrainingPlan`; default 0. */
+  /** Memory that a training session reserves before its first pass, see `TrainingPlan`; default 0. */
   readonly reservedBytes?: number;
-  /** Threads that add up the gradients of microbatches; default the calling one. They stay the caller's. */
+  /** Threads that add up the gradients of microbatches; default the calling thread. The caller must close them. */
   readonly updates?: UpdateThreads;
   /** Options of the graph sessions. */
   readonly session?: Omit<SessionOptions, "intraOpThreads">;
@@ -47,7 +47,7 @@ export interface RunnerOptions extends Omit<PackingLimits, "microbatchMultiple" 
 
 export interface LossAndGradients extends ScoredEntries {
   readonly loss: number;
-  /** By name of the parameters that are trained, in their layout. */
+  /** Gradients by the names of the trained parameters, in the layout of the parameters. */
   readonly gradients: Record<string, Float32Array>;
 }
 
@@ -74,7 +74,7 @@ export class GradientRunner {
         : new PassThreads(model, { ...bounds, session }, threads);
   }
 
-  /** Log-probabilities and entropies of the trained tokens at a temperature. */
+  /** Computes log-probabilities and entropies of the trained tokens at a temperature. */
   async score(weights: Weights, samples: readonly MaskedTokens[], temperature = 1): Promise<ScoredEntries> {
     const { plan, passes } = planScoring(samples, this.#limits, temperature);
     const scored = emptyScores(plan);
@@ -82,7 +82,7 @@ export class GradientRunner {
     return scored;
   }
 
-  /** Loss and gradients of an objective over all samples together. */
+  /** Computes loss and gradients of an objective over all samples together. */
   async differentiate(
     weights: Weights,
     samples: readonly TrainingSample[],

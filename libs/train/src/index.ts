@@ -1,5 +1,5 @@
 /**
- * Training on tensors: the graphs of losses, gradients of packed samples, optimizer and schedules.
+ * Training computations: the graphs of losses, gradients of packed samples, optimizer and learning-rate schedules.
  */
 
 export type { Microbatch, PackingLimits, TrainingSample } from "./batches/microbatch.ts";

@@ -1,5 +1,5 @@
 /**
- * From samples to the inputs of the training graph: packed rows in microbatches of a bounded number of tokens.
+ * Converts samples to the inputs of the training graph: packed rows, in microbatches of a limited number of tokens.
  *
  * Letters as in training-graph.ts.
  */
@@ -10,36 +10,36 @@ import type { HeadChunks } from "../graph/head-loss.ts";
 import { chunkInput, INPUT } from "../graph/training-names.ts";
 import { packCheapest, type RowCost } from "./row-length.ts";
 
-/** A sample to train on, with the numbers of its N trained tokens in order. */
+/** A sample to train on, with the values for its N trained tokens in order. */
 export interface TrainingSample extends MaskedTokens {
-  /** [N] each, by name: what the loss reads. */
+  /** The inputs of the loss by name, each [N]. */
   readonly inputs?: Readonly<Partial<Record<TokenInput, ArrayLike<number>>>>;
-  /** [N] factor of the token's loss; carries the aggregation. */
+  /** [N] factor of each token's loss; the way in which losses are averaged is contained in it. */
   readonly weights: ArrayLike<number>;
 }
 
-/** Bounds of a forward-backward pass. */
+/** Limits of a forward-backward pass. */
 export interface PackingLimits {
-  /** Tokens of a row: long rows share more prefixes, short ones make attention cheaper. */
+  /** Most tokens of a row: long rows share more prefixes, short rows make attention cheaper. */
   readonly maxRowTokens: number;
-  /** With it, rows may become as long as a microbatch where that makes the work cheaper (row-length.ts). */
+  /** If given, rows may become as long as a microbatch if that makes the computation cheaper (row-length.ts). */
   readonly rowCost?: RowCost;
-  /** Tokens that a row has at least, padding included; default 1. */
+  /** Fewest tokens of a row, including padding; default 1. */
   readonly minRowTokens?: number;
-  /** Tokens of a microbatch, padding included; at least one row. */
+  /** Most tokens of a microbatch, including padding; a microbatch has at least one row. */
   readonly maxMicrobatchTokens: number;
-  /** The number of microbatches is a multiple of it where there are rows enough; default 1. */
+  /** The number of microbatches is a multiple of this if there are enough rows; default 1. */
   readonly microbatchMultiple?: number;
 }
 
 /**
- * The number of microbatches of a small model is a multiple of this, so that two or four threads share them evenly; a
- * large one has as few as possible, since each hands out a copy of all gradients. It follows from the model, not from the
- * threads: the order of the sums, and so the bits of the result, must not depend on the machine.
+ * The number of microbatches of a small model is a multiple of this, so that several threads share them more evenly. A
+ * large model has as few microbatches as possible, because each returns a copy of all gradients. The number depends on the
+ * model and not on the threads: the order of the sums, and so the bits of the result, must not depend on the machine.
  */
 export const SMALL_MODEL_MICROBATCHES = 2;
 
-/** Rows of one pass with the entries that they hold. */
+/** The rows of one pass and their entries. */
 export interface Microbatch {
   readonly rowCount: number;
   readonly rowTokens: number;
@@ -51,7 +51,7 @@ export interface Microbatch {
   readonly visibleEnd: Int32Array;
   /** [U] */
   readonly positions: Int32Array;
-  /** [E] index into positions, never falling. */
+  /** [E] index into `positions`, in non-decreasing order. */
   readonly entryPosition: Int32Array;
   /** [E] token */
   readonly entryTarget: Int32Array;
@@ -59,13 +59,13 @@ export interface Microbatch {
   readonly entryIndex: Int32Array;
 }
 
-/** Microbatches of a set of samples. */
+/** The microbatches of a set of samples. */
 export interface MicrobatchPlan {
   readonly microbatches: readonly Microbatch[];
   readonly packed: PackedBatch;
 }
 
-/** Packs the samples and cuts the rows into microbatches; a function of the samples and the limits only. */
+/** Packs the samples and divides the rows into microbatches. The result depends only on the samples and the limits. */
 export function planMicrobatches(samples: readonly MaskedTokens[], limits: PackingLimits): MicrobatchPlan {
   const { maxRowTokens, maxMicrobatchTokens, rowCost, minRowTokens = 1 } = limits;
   const packed =
@@ -77,7 +77,7 @@ export function planMicrobatches(samples: readonly MaskedTokens[], limits: Packi
   const multiple = limits.microbatchMultiple ?? 1;
   const count = Math.min(packed.rowCount, Math.ceil(needed / multiple) * multiple);
   const entriesOf: number[][] = Array.from({ length: count }, () => []);
-  // Rows are dealt evenly: part i holds rows floor(i * rows / count) up to the next part's first.
+  // Rows are distributed evenly: part i has the rows from floor(i * rows / count) up to the first row of the next part.
   const firstRow = Array.from({ length: count + 1 }, (_, i) => Math.floor((i * packed.rowCount) / count));
   const partOfRow = new Int32Array(packed.rowCount);
   for (let part = 0; part < count; part++) partOfRow.fill(part, firstRow[part]!, firstRow[part + 1]!);
@@ -90,7 +90,7 @@ export function planMicrobatches(samples: readonly MaskedTokens[], limits: Packi
   return { microbatches, packed };
 }
 
-/** Tensors that depend on the tokens only. */
+/** The inputs that depend only on the tokens. */
 export function microbatchFeeds(
   batch: Microbatch,
   embedding: Float32Array,
@@ -116,7 +116,7 @@ export function microbatchFeeds(
   };
 }
 
-/** Where the subtrees of tokens end, by piece of the rows. */
+/** The ends of the tokens' subtrees, as one input for each piece of the rows. */
 function pieceFeeds({ visibleEnd, rowCount, rowTokens }: Microbatch, pieces: number): Record<string, Feed> {
   const bounds = Array.from({ length: pieces + 1 }, (_, piece) => Math.floor((piece * rowTokens) / pieces));
   return Object.fromEntries(
@@ -134,7 +134,7 @@ function pieceFeeds({ visibleEnd, rowCount, rowTokens }: Microbatch, pieces: num
 }
 
 /**
- * The values of every chunk of the head as an input of its own.
+ * Splits values into one input for each chunk of the head.
  *
  * @param ends where each chunk ends among the values.
  */
@@ -152,7 +152,7 @@ export function chunkFeeds(
   );
 }
 
-/** Where the entries of each chunk end: entries stand in the order of the positions that they read. */
+/** Where the entries of each chunk end; entries are in the order of the positions that they read. */
 export function entryEnds({ entryPosition }: Microbatch, { count, positions }: HeadChunks): number[] {
   const ends = new Array<number>(count).fill(0);
   for (const position of entryPosition) ends[Math.floor(position / positions)]!++;
@@ -168,9 +168,9 @@ export function positionEnds(batch: Microbatch, { count, positions }: HeadChunks
 }
 
 /**
- * One number of every trained token of all samples, in order of (sample, token).
+ * One number for every trained token of all samples, in the order of (sample, token).
  *
- * @throws TrainingInputError where a sample does not have one finite number per trained token.
+ * @throws TrainingInputError if a sample does not have one finite number per trained token.
  */
 export function flattenEntries(
   samples: readonly TrainingSample[],
@@ -213,7 +213,7 @@ function cutMicrobatch(
   return {
     rowCount: to - from,
     rowTokens,
-    // Copies, not views: a view that is sent to another thread takes its whole buffer along.
+    // These are copies and not views, because sending a view to another thread copies its whole buffer.
     tokenIds: packed.tokenIds.slice(first, end),
     positionIds: packed.positionIds.slice(first, end),
     visibleEnd: packed.visibleEnd.slice(first, end),

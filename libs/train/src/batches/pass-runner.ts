@@ -1,8 +1,8 @@
 /**
- * Runs one microbatch on the thread that calls it: loss, scores and gradients of its entries.
+ * Runs one microbatch on the calling thread: computes the loss, scores and gradients of its entries.
  *
- * One session per loss is kept; its sizes are symbolic, so it serves every microbatch. Weights are graph inputs and
- * are read where they lie.
+ * One session per loss is kept; its sizes are symbolic, so it can run every microbatch. Weights are graph inputs and are read
+ * in place.
  */
 import { type AdaptedModel, EMBEDDING, listAll, listTrained, type Weights } from "@hone/nn";
 import { type Feed, type Fetched, type Graph, GraphSession, type SessionOptions } from "@hone/tensor";
@@ -17,23 +17,23 @@ export interface PassResult {
   readonly logprob: Float32Array;
   /** [U] */
   readonly entropy: Float32Array;
-  /** 0 where nothing was differentiated. */
+  /** 0 if nothing was differentiated. */
   readonly loss: number;
-  /** By name of the parameters that are trained; empty where nothing was differentiated. */
+  /** Gradients by the names of the trained parameters; empty if nothing was differentiated. */
   readonly gradients: Record<string, Float32Array>;
 }
 
 export interface PassRunnerOptions {
   readonly session: SessionOptions;
-  /** Tokens that a microbatch is meant to have at most. */
+  /** Intended maximum of a microbatch's tokens. */
   readonly maxTokens: number;
-  /** Values of the logits that the head makes at a time. */
+  /** Number of logit values that the head computes at a time. */
   readonly headChunkValues: number | undefined;
-  /** Pieces of the rows that attention goes through one after the other; no row is shorter. */
+  /** Number of pieces of a row that attention processes one after the other; rows have at least this many tokens. */
   readonly rowPieces: number;
-  /** Layers that are computed again on the way back. */
+  /** Number of layers that are recomputed in the backward pass. */
   readonly recomputedLayers: number;
-  /** What a training session takes before its first pass. */
+  /** Memory that a training session reserves before its first pass. */
   readonly reservedBytes: number;
 }
 
@@ -41,7 +41,7 @@ export class PassRunner {
   readonly #model: AdaptedModel;
   readonly #options: PassRunnerOptions;
   readonly #sessions = new Map<string, Promise<GraphSession>>();
-  /** The session that has the reserve. */
+  /** Key of the session that holds the reserved memory. */
   #reserved: string | undefined;
 
   constructor(model: AdaptedModel, options: PassRunnerOptions) {
@@ -51,7 +51,7 @@ export class PassRunner {
 
   async run(weights: Weights, { batch, temperature, objective }: Pass): Promise<PassResult> {
     const { vocabSize } = this.#model.spec;
-    // As many as the largest microbatch needs, so that one session serves all; a row may be longer than it is meant to be.
+    // Enough chunks for the largest microbatch, so that one session serves all. A row may be longer than the intended maximum.
     const { maxTokens, headChunkValues, rowPieces, recomputedLayers } = this.#options;
     const chunks = headChunks(vocabSize, Math.max(maxTokens, batch.positions.length), headChunkValues);
     const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, vocabSize, { chunks, rowPieces });
@@ -97,7 +97,10 @@ export class PassRunner {
     return session;
   }
 
-  /** A reserve is for one training session: that of the objective before, which gives way, held as much. @returns values */
+  /**
+   * Only one training session holds reserved memory. If the objective changes, the session of the previous one is released.
+   * @returns the number of float32 values to reserve
+   */
   async #reserve(key: string): Promise<number> {
     const { reservedBytes } = this.#options;
     const before = this.#reserved;

@@ -33,7 +33,7 @@ async function all(pool: PassThreads) {
   return results;
 }
 
-test("threads that have nothing to do end, and the next passes start new ones that compute the same", async () => {
+test("idle threads end, and the next passes start new threads that give the same results", async () => {
   assert.ok(passes.length > 1);
   const runner = new PassRunner({ spec }, options);
   const expected = [];
@@ -48,7 +48,7 @@ test("threads that have nothing to do end, and the next passes start new ones th
   await assert.rejects(all(pool), MicrobatchError);
 });
 
-test("threads that work stay, and are those of the next passes", async () => {
+test("threads stay alive between calls that follow each other closely", async () => {
   const pool = new PassThreads({ spec }, options, 2);
   for (let round = 0; round < 3; round++) await all(pool);
   assert.equal(pool.threadCount, 2);

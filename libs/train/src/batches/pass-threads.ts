@@ -1,11 +1,12 @@
 /**
- * Runs microbatches on several threads of one core each: small operators cannot use a second core, small batches can.
+ * Runs microbatches on several threads of one core each. Small operators cannot use a second core, but several microbatches
+ * can run at the same time.
  *
- * M1  A worker has one pass at a time; passes are given out in their order as workers become free.
- * M2  Results come back in the order of the passes, so whoever adds them up does not see which thread was faster.
- * M3  A worker that dies fails every pass that is open and all later ones.
- * M4  Workers that had nothing to do for a while end and give their memory back, about 40 MiB each; the next passes start
- *     new ones, which takes a few tenths of a second. A run waits for its rollouts longer than it computes.
+ * M1  A worker has one pass at a time; passes are assigned in their order as workers become free.
+ * M2  Results are returned in the order of the passes, so their sum does not depend on which thread was faster.
+ * M3  If a worker ends unexpectedly, all open passes and all later ones fail.
+ * M4  Workers that are idle for some time end and free their memory, about 40 MiB each. The next passes start new workers,
+ *     which takes a few tenths of a second. This is worthwhile because a run waits for its rollouts longer than it computes.
  */
 import { Worker } from "node:worker_threads";
 import type { AdaptedModel, Weights } from "@hone/nn";
@@ -13,13 +14,13 @@ import { MicrobatchError, TrainingInputError } from "../errors.ts";
 import type { PassResult, PassRunnerOptions } from "./pass-runner.ts";
 import type { Pass } from "./plan-passes.ts";
 
-/** What a worker is made with. */
+/** The data with which a worker is started. */
 export interface PoolWorkerData {
   readonly model: AdaptedModel;
   readonly options: PassRunnerOptions;
 }
 
-/** Owner -> worker. Weights lie in shared memory and are sent once. */
+/** Owner -> worker. Weights are in shared memory and are sent once. */
 export type PoolCall =
   | { readonly kind: "weights"; readonly weights: Weights }
   | { readonly kind: "run"; readonly pass: Pass };
@@ -31,13 +32,13 @@ export type PoolAnswer =
 
 interface PoolWorker {
   readonly thread: Worker;
-  /** It ends because it is not needed (M4). */
+  /** Whether it is being ended because it is idle (M4). */
   isReleased: boolean;
   weights: Weights | undefined;
   pass: PromiseWithResolvers<PassResult> | undefined;
 }
 
-/** Hundreds of times what starting them again takes. */
+/** About a hundred times as long as starting the threads again takes. */
 const DEFAULT_IDLE_MS = 30_000;
 
 export class PassThreads {
@@ -51,7 +52,7 @@ export class PassThreads {
 
   /**
    * @param size number of threads.
-   * @param idleMs time without a pass after which they end (M4).
+   * @param idleMs time without a pass after which the threads end (M4).
    */
   constructor(
     model: AdaptedModel,
@@ -65,17 +66,17 @@ export class PassThreads {
     };
     this.#size = size;
     this.#idleMs = idleMs;
-    // At once: the first passes come soon, and do not wait for them.
+    // Threads are started at once, so that the first passes, which come soon, need not wait for them.
     this.#workers = this.#startAll();
     this.#restIn();
   }
 
-  /** Threads that there are now. */
+  /** Current number of threads. */
   get threadCount(): number {
     return this.#workers.length;
   }
 
-  /** Runs the passes and hands their results over in order; one run at a time. @throws MicrobatchError where one fails. */
+  /** Runs the passes and yields their results in order; one call at a time. @throws MicrobatchError if a pass fails. */
   async *run(weights: Weights, passes: readonly Pass[]): AsyncGenerator<PassResult> {
     requireShared(weights);
     if (this.#lost !== undefined) throw this.#lost;
@@ -90,7 +91,7 @@ export class PassThreads {
       }
     };
     const working = Promise.all(this.#workers.map(work));
-    // A failed pass is reported where its turn comes; until then its rejection is not unhandled.
+    // A failed pass is reported when its turn comes; until then this prevents an unhandled rejection.
     for (const { promise } of results) promise.catch(() => undefined);
     try {
       for (const { promise } of results) yield await promise; // M2
@@ -107,7 +108,7 @@ export class PassThreads {
     await Promise.all([this.#ending, ...this.#workers.map(({ thread }) => thread.terminate())]);
   }
 
-  /** M4 */
+  /** Ends the workers after the idle time (M4). */
   #restIn(): void {
     if (this.#lost !== undefined) return;
     this.#idle = setTimeout(() => {
@@ -153,7 +154,7 @@ export class PassThreads {
     return worker.pass.promise;
   }
 
-  /** M3 */
+  /** Fails all open and later passes (M3). */
   #end(reason: string): void {
     this.#lost ??= new MicrobatchError(`a thread ended (${reason})`);
     for (const worker of this.#workers) worker.pass?.reject(this.#lost);

@@ -1,4 +1,4 @@
-/** A thread that runs microbatches, one after the other, on weights that it shares with its owner. */
+/** A thread that runs microbatches one after the other, with weights that it shares with its owner. */
 import { parentPort, workerData } from "node:worker_threads";
 import { describeError } from "@hone/core";
 import type { Weights } from "@hone/nn";
@@ -21,7 +21,7 @@ parentPort?.on("message", async (call: PoolCall) => {
   parentPort?.postMessage(answer, answer.kind === "result" ? buffersOf(answer) : []);
 });
 
-/** Gradients are handed over, not copied. */
+/** The buffers of the gradients, which are transferred and not copied. */
 function buffersOf({ result }: Extract<PoolAnswer, { kind: "result" }>): ArrayBuffer[] {
   return Object.values(result.gradients).map((gradient) => gradient.buffer as ArrayBuffer);
 }

@@ -1,6 +1,6 @@
 /**
- * From samples and an objective to the passes that an engine makes, and back: what every training engine shares,
- * whatever computes the passes.
+ * Plans the passes of an engine from samples and an objective, and collects their scores. All training engines share this
+ * code, no matter how they compute the passes.
  *
  * Letters as in training-graph.ts.
  */
@@ -26,13 +26,13 @@ import {
 } from "./microbatch.ts";
 import { rowCostOf } from "./row-length.ts";
 
-/** Numbers of the entries by name, each [E]. */
+/** The inputs of the loss by name, each [E]. */
 export type EntryInputs = Readonly<Partial<Record<TokenInput, Float32Array>>>;
 
-/** What is differentiated: terms of a loss with their numbers for each entry of the microbatch. */
+/** The loss that is differentiated: its terms and their inputs for each entry of the microbatch. */
 export interface PassObjective {
   readonly terms: readonly LossTerm<LossName>[];
-  /** What the terms read. */
+  /** The inputs that the terms read. */
   readonly inputs: EntryInputs;
   /** [E] */
   readonly weight: Float32Array;
@@ -40,45 +40,45 @@ export interface PassObjective {
   readonly entropyWeight: Float32Array | undefined;
 }
 
-/** A microbatch to run; without an objective it is only scored. */
+/** A microbatch to run; without an objective, it is only scored. */
 export interface Pass {
   readonly batch: Microbatch;
-  /** Logits are divided by it. */
+  /** The logits are divided by this. */
   readonly temperature: number;
   readonly objective: PassObjective | undefined;
 }
 
-/** What an update minimises. */
+/** The objective that an update minimises. */
 export interface Objective {
-  /** Added up for each token. */
+  /** Terms that are added up for each token. */
   readonly terms: readonly LossTerm<LossName>[];
   /** Factor of the entropy bonus; 0 for none. */
   readonly entropyCoefficient: number;
-  /** Temperature that the tokens were sampled at, which all log-probabilities refer to; default 1. */
+  /** Temperature at which the tokens were sampled and to which all log-probabilities refer; default 1. */
   readonly temperature?: number;
 }
 
-/** The trained tokens of all samples under the weights, in order of (sample, token). N in all. */
+/** Scores of the N trained tokens of all samples under the weights, in the order of (sample, token). */
 export interface ScoredEntries {
   /** [N] */
   readonly logprobs: Float32Array;
-  /** [N] entropy of the distribution that the token was scored under, in nats. */
+  /** [N] entropy of the distribution at each token, in nats. */
   readonly entropies: Float32Array;
-  /** Tokens of the samples, as separate sequences would compute them. */
+  /** Number of tokens that would be computed for separate sequences. */
   readonly sampleTokenCount: number;
-  /** Tokens computed, without padding. */
+  /** Number of computed tokens, without padding. */
   readonly packedTokenCount: number;
-  /** Tokens computed, with padding. */
+  /** Number of computed tokens, with padding. */
   readonly paddedTokenCount: number;
 }
 
-/** The work of a call. */
+/** The passes of one call of an engine. */
 export interface PlannedPasses {
   readonly plan: MicrobatchPlan;
   readonly passes: readonly Pass[];
 }
 
-/** The limits of packing as they suit a model. */
+/** Packing limits that suit a model. */
 export function packingLimits(
   spec: ModelSpec,
   limits: Pick<PackingLimits, "maxRowTokens" | "maxMicrobatchTokens">,
@@ -88,7 +88,7 @@ export function packingLimits(
     : { ...limits, microbatchMultiple: SMALL_MODEL_MICROBATCHES };
 }
 
-/** The passes that score samples at a temperature. */
+/** Plans the passes that score samples at a temperature. */
 export function planScoring(
   samples: readonly MaskedTokens[],
   limits: PackingLimits,
@@ -100,8 +100,8 @@ export function planScoring(
 }
 
 /**
- * The passes of one update.
- * @throws TrainingInputError where a term has constants outside of their range, or a sample lacks the numbers that a term reads.
+ * Plans the passes of one update.
+ * @throws TrainingInputError if a term has constants outside their range, or a sample lacks inputs that a term reads.
  */
 export function planUpdate(
   samples: readonly TrainingSample[],
@@ -119,7 +119,7 @@ export function planUpdate(
 
 type Scores = { -readonly [K in keyof ScoredEntries]: ScoredEntries[K] };
 
-/** Scores of a plan, to be filled by {@link takeScores}. */
+/** Empty scores for a plan; {@link takeScores} fills them. */
 export function emptyScores({ packed }: MicrobatchPlan): Scores {
   return {
     logprobs: new Float32Array(packed.entryTarget.length),
@@ -130,7 +130,7 @@ export function emptyScores({ packed }: MicrobatchPlan): Scores {
   };
 }
 
-/** Puts the results of a microbatch, log-probabilities [E] and entropies [U], where its entries belong. */
+/** Copies the results of a microbatch, log-probabilities [E] and entropies [U], to the places of its entries. */
 export function takeScores(
   scores: Scores,
   batch: Microbatch,
@@ -176,7 +176,7 @@ function passOf(batch: Microbatch, entries: EntryArrays, objective: Objective): 
   };
 }
 
-/** A position's entropy counts with the weights of all entries that read it. */
+/** The weight of a position's entropy is the sum of the weights of all entries that read the position. */
 function positionWeights(batch: Microbatch, weight: Float32Array, coefficient: number): Float32Array {
   const weights = new Float32Array(batch.positions.length);
   batch.entryPosition.forEach((position, entry) => {

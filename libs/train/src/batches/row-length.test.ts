@@ -4,7 +4,7 @@ import { Random } from "@hone/core";
 import { resolveModelSpec } from "@hone/nn";
 import { packCheapest, rowCostOf } from "./row-length.ts";
 
-/** That of SmolLM2-135M. */
+/** The cost for SmolLM2-135M. */
 const COST = rowCostOf(
   resolveModelSpec({
     vocabSize: 49_152,
@@ -17,7 +17,7 @@ const COST = rowCostOf(
 );
 const LENGTHS = { from: 128, to: 1_024 };
 
-/** Groups of answers to a prompt of their own. */
+/** Groups of answers; the answers of each group share a prompt. */
 function groups(count: number, samples: number, promptTokens: number, answerTokens: number) {
   const random = new Random(1);
   const ids = (length: number) => Array.from({ length }, () => random.nextInt(49_152));
@@ -30,23 +30,23 @@ function groups(count: number, samples: number, promptTokens: number, answerToke
 }
 
 describe("packCheapest()", () => {
-  test("takes rows that hold a group whole, so that its prompt is computed once", () => {
+  test("chooses rows that hold a whole group, so that its prompt is computed once", () => {
     const { rowCount, rowTokens, packedTokenCount } = packCheapest(groups(4, 8, 110, 64), LENGTHS, COST);
     // The last token of an answer is predicted and not computed.
     assert.deepEqual([rowCount, rowTokens, packedTokenCount], [4, 110 + 8 * 63, 4 * (110 + 8 * 63)]);
   });
 
-  test("keeps rows short where nothing is shared", () => {
+  test("chooses short rows if no prompts are shared", () => {
     const packed = packCheapest(groups(32, 1, 100, 28), LENGTHS, COST);
     assert.deepEqual([packed.rowCount, packed.rowTokens], [32, 127]);
   });
 
-  test("keeps them short where attention costs more than what would be shared", () => {
+  test("chooses short rows if attention costs more than sharing saves", () => {
     const packed = packCheapest(groups(4, 8, 64, 64), LENGTHS, { perToken: 1, perPair: 1 });
     assert.equal(packed.rowTokens, 127);
   });
 
-  test("is bounded where a group would not fit", () => {
+  test("does not exceed the longest limit if a group does not fit", () => {
     const { rowTokens } = packCheapest(groups(2, 32, 300, 64), LENGTHS, COST);
     assert.ok(rowTokens > 300 && rowTokens <= LENGTHS.to, String(rowTokens));
   });

@@ -1,27 +1,30 @@
 /**
- * How long the rows are that samples are packed into.
+ * Chooses the length of the rows into which samples are packed.
  *
- * Long rows hold more branches of a shared prefix, which is then computed once; but attention compares a token
- * with most others of its row, so it costs more in a long one. With B rows of T tokens, padding included, a pass costs
+ * Long rows hold more branches of a shared prefix, which is then computed only once. But attention compares a token with most
+ * others of its row, so it costs more in long rows. With B rows of T tokens, including padding, a pass costs
  *
  *   B T (perToken + perPair T)
  *
- * and the length is chosen for which that is least: for a group of 8 answers of 64 tokens to a prompt of 110, rows that
- * hold the whole group cost half of what separate samples do.
+ * and the length with the lowest cost is chosen. For a group of 8 answers of 64 tokens to a prompt of 110 tokens, rows that
+ * hold the whole group cost half as much as separate samples.
  */
 import type { ModelSpec } from "@hone/nn";
 import { type MaskedTokens, type PackedBatch, packSamples } from "@hone/rl";
 import { usualRowPieces } from "../graph/training-memory.ts";
 
-/** In multiply-adds, forwards; the way back costs twice as many of both. */
+/** Costs in multiply-adds of the forward pass; in the backward pass, both are twice as high. */
 export interface RowCost {
-  /** Of a token wherever it stands: the matrices of every layer. */
+  /** The cost of a token independent of its row: the matrices of every layer. */
   readonly perToken: number;
-  /** Of a token for each token of its row: scores and the mix of values, in every layer, but for those that the pieces leave out. */
+  /**
+   * The cost of a token for each token of its row: scores and weighted sums of values in every layer, without the pairs that
+   * the division into pieces leaves out.
+   */
   readonly perPair: number;
 }
 
-/** Between two lengths that are tried. */
+/** Difference between two lengths that are tried. */
 const STEP = 128;
 
 export function rowCostOf(spec: ModelSpec): RowCost {
@@ -35,11 +38,12 @@ export function rowCostOf(spec: ModelSpec): RowCost {
 }
 
 /**
- * Packs into the rows that cost least, the shorter ones of two that cost the same; a function of its arguments only.
+ * Packs samples into the rows with the lowest cost; if two lengths cost the same, the shorter one is chosen. The result
+ * depends only on the arguments.
  *
- * @param from shortest limit of a row's tokens that is tried
- * @param to longest one
- * @param minRowTokens tokens that rows have at least, padding included; default 1
+ * @param from smallest limit for a row's tokens that is tried
+ * @param to largest limit
+ * @param minRowTokens fewest tokens of a row, including padding; default 1
  */
 export function packCheapest(
   samples: readonly MaskedTokens[],
@@ -53,7 +57,7 @@ export function packCheapest(
   let best = packSamples(samples, { maxRowTokens: from, minRowTokens });
   const costOf = ({ rowCount, rowTokens }: PackedBatch) =>
     rowCount * rowTokens * (perToken + perPair * rowTokens);
-  // Where one row holds everything, longer ones change nothing.
+  // Once one row holds everything, a larger limit changes nothing.
   for (let limit = from + STEP, rows = best.rowCount; limit <= to && rows > 1; limit += STEP) {
     const packed = packSamples(samples, { maxRowTokens: limit, minRowTokens });
     rows = packed.rowCount;

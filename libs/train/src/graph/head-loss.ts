@@ -1,12 +1,13 @@
 /**
- * The vocabulary head with its loss and their gradients, on one chunk of positions after the other.
+ * The vocabulary head and the loss with their gradients, computed for one chunk of positions after the other.
  *
  * Letters: U positions whose prediction is read, E entries (trained tokens; several may read one position), C hidden
- * size, V vocabulary; each of a chunk, where a chunk is meant.
+ * size, V vocabulary. For a single chunk, U and E count only its positions and entries.
  *
- * With a large vocabulary the logits [U, V] outweigh all that the layers keep. A chunk's logits end with the chunk: its
- * backward pass comes at once, and only the gradient in the hidden states that it read and the sum of the head's
- * gradients go on. H1: a chunk is cut out where the last one's gradient ended, so that it cannot begin before.
+ * With a large vocabulary, the logits [U, V] need more memory than everything that the layers keep. The logits of a chunk are
+ * freed after the chunk: its backward pass follows at once, and only the gradient with respect to its hidden states and the
+ * sum of the head's gradients are kept. H1: the start of a chunk is computed from the size of the previous chunk's gradient,
+ * so that the chunk cannot run before it.
  */
 import { buildHead, headParameter, type ModelSpec, type WeightTensors } from "@hone/nn";
 import type { LossName, LossTerm } from "@hone/rl";
@@ -36,22 +37,22 @@ import {
 import { buildTerms } from "../losses/registry.ts";
 import { chunkInput, INPUT } from "./training-names.ts";
 
-/** How positions are cut: `count` chunks of `positions` each, of which the last ones may be shorter or empty. */
+/** How positions are divided: `count` chunks of `positions` each; the last ones may be shorter or empty. */
 export interface HeadChunks {
   readonly count: number;
   readonly positions: number;
 }
 
-/** What a training graph computes; graphs of equal objectives are the same. */
+/** The objective of a training graph; equal objectives give equal graphs. */
 export interface GraphObjective {
-  /** Added up for every entry. */
+  /** Terms that are added up for every entry. */
   readonly terms: readonly LossTerm<LossName>[];
-  /** Logits are divided by it, as they were when the tokens were sampled. */
+  /** The logits are divided by this, as when the tokens were sampled. */
   readonly temperature: number;
   readonly hasEntropyBonus: boolean;
 }
 
-/** The head as it is applied. */
+/** The inputs and settings of the head. */
 export interface HeadInputs {
   readonly weights: WeightTensors;
   /** [U, C] hidden states. */
@@ -72,28 +73,28 @@ export interface HeadGradients extends HeadScores {
   readonly loss: Tensor;
   /** [U, C] */
   readonly readGradient: Tensor;
-  /** [V, C]; undefined where it was not asked for. */
+  /** [V, C]; undefined if the head is not trained. */
   readonly headGradient: Tensor | undefined;
 }
 
 /**
- * Values of the logits at a time: large enough that the products run at their full rate and the sums of the head's
- * gradient are few, and 96 MiB a tensor.
+ * Number of logit values at a time: large enough that the products run at full speed and the head's gradient is a sum of
+ * few parts. A tensor of this size takes 96 MiB.
  */
 const CHUNK_VALUES = 24 * 2 ** 20;
 
-/** The chunks for at most `maxPositions`. @param values of the logits of a chunk */
+/** The chunks for at most `maxPositions`. @param values number of logit values of a chunk */
 export function headChunks(vocabSize: number, maxPositions: number, values = CHUNK_VALUES): HeadChunks {
   const positions = Math.max(1, Math.floor(values / vocabSize));
   return { count: Math.max(1, Math.ceil(maxPositions / positions)), positions };
 }
 
-/** Name of the number of a chunk's positions. */
+/** Symbolic size for the number of a chunk's positions. */
 export function chunkPositions(chunk: number): string {
   return `positions${chunk}`;
 }
 
-/** Log-probabilities of the entries and entropies of the positions. */
+/** Computes log-probabilities of the entries and entropies of the positions. */
 export function buildHeadScores(graph: Graph, spec: ModelSpec, inputs: HeadInputs): HeadScores {
   const found = forEachChunk(graph, inputs, (read, index) => {
     const { logprob, entropy } = scoreChunk(graph, spec, inputs, read, index);
@@ -102,7 +103,7 @@ export function buildHeadScores(graph: Graph, spec: ModelSpec, inputs: HeadInput
   return { logprob: join(found.map((f) => f.logprob)), entropy: join(found.map((f) => f.entropy)) };
 }
 
-/** The same with the loss of an objective and its gradients. @param isHeadTrained whether the head's is wanted */
+/** Also computes the loss of an objective and its gradients. @param isHeadTrained whether the head's gradient is computed */
 export function buildHeadLoss(
   graph: Graph,
   spec: ModelSpec,
@@ -133,7 +134,7 @@ export function buildHeadLoss(
   };
 }
 
-/** @param use makes what it wants of the chunk's hidden states; `end` [U, ...] is what the next chunk waits for. */
+/** @param use computes the results for a chunk's hidden states; the next chunk waits for the result `end` [U, ...]. */
 function forEachChunk<T extends { readonly end: Tensor }>(
   graph: Graph,
   { read, chunks }: HeadInputs,

@@ -4,8 +4,8 @@
  * Letters: B rows, T tokens of a row, C hidden size, U positions whose prediction is read, E entries (trained tokens;
  * several may read one position), V vocabulary.
  *
- * The embedding lookup and its gradient are the caller's: rows of the table are copied in and added up outside the
- * graph, in the order of the tokens, which fixes the bits of the sums. The head works in chunks (head-loss.ts).
+ * The caller does the embedding lookup and its gradient: rows of the table are copied and their gradients added up outside
+ * the graph, in the order of the tokens, which fixes the bits of the sums. The head works in chunks (head-loss.ts).
  */
 import {
   type AdaptedModel,
@@ -40,16 +40,16 @@ import {
 } from "./head-loss.ts";
 import { chunkInput, gradientOutput, INPUT, OUTPUT } from "./training-names.ts";
 
-/** How a graph bounds what it keeps and computes. */
+/** Settings that limit the memory and the computation of a graph. */
 export interface GraphBounds {
   readonly chunks: HeadChunks;
-  /** Pieces of the rows that attention goes through one after the other (packed-attention.ts of the model). */
+  /** Number of pieces of a row that attention processes one after the other (packed-attention.ts of the model). */
   readonly rowPieces: number;
-  /** Layers, from the first, that are computed again on the way back instead of being kept. */
+  /** Number of layers, from the first, that are recomputed in the backward pass instead of being kept. */
   readonly recomputedLayers: number;
 }
 
-/** Log-probabilities and entropies of the entries under the fed weights. */
+/** Builds the graph for log-probabilities and entropies of the entries; weights are inputs. */
 export function buildForwardGraph(
   model: AdaptedModel,
   temperature: number,
@@ -64,13 +64,13 @@ export function buildForwardGraph(
 }
 
 /**
- * The same with the loss and its gradient in every parameter that is trained, and in the embedded tokens where the
- * embedding is one:
+ * Builds the same graph with the loss and its gradient with respect to every trained parameter; if the embedding is trained,
+ * with respect to the embedded tokens:
  *
  *   loss = sum over entries of weight * (sum of the terms of the entry)
  *          - sum over positions of entropyWeight * entropy
  *
- * Without `hasEntropyBonus` the second sum and its input are left out.
+ * Without `hasEntropyBonus`, the second sum and its input are left out.
  */
 export function buildTrainingGraph(
   model: AdaptedModel,
@@ -90,9 +90,9 @@ export function buildTrainingGraph(
   graph.output(OUTPUT.entropy, head.entropy);
   if (head.headGradient !== undefined) graph.output(gradientOutput(headName), head.headGradient);
 
-  // The table is reached through the embedded tokens and, where it is the head, through the logits only.
+  // The loss depends on the table only through the embedded tokens and, if it is also the head, through the logits.
   const inBody = trained.filter((name) => name !== EMBEDDING && name !== headName);
-  /** From `output` back to `input` and the parameters between, whose gradients are outputs. */
+  /** Differentiates from `output` back to `input`, and makes the gradients of the parameters between them outputs. */
   const goBack = (output: Tensor, gradient: Tensor, input: Tensor, names: readonly string[]): Tensor => {
     const wanted = [input, ...names.map((name) => weights[name]!)];
     const [inputGradient, ...found] = gradientsFrom(graph, [{ tensor: output, gradient }], wanted);
@@ -122,9 +122,9 @@ export function buildTrainingGraph(
 interface Body {
   readonly weights: WeightTensors;
   readonly decoder: Decoder;
-  /** [B, T, C] before the first layer, after it, after the next, ... */
+  /** [B, T, C] hidden states before the first layer and after each layer. */
   readonly states: readonly Tensor[];
-  /** [U, C] hidden states of the positions. */
+  /** [U, C] final hidden states of the positions. */
   readonly read: Tensor;
 }
 

@@ -13,7 +13,7 @@ const smolLm = resolveModelSpec({
 });
 const MIB = 2 ** 20;
 
-/** Peaks of `bench/src/programs/training.ts --shape 135m --together` in steps of several microbatches. */
+/** Measured peaks of `bench/src/programs/training.ts --shape 135m --together` in steps of several microbatches. */
 const MEASURED: readonly [
   rowTokens: number,
   microbatchTokens: number,
@@ -29,7 +29,7 @@ const OPERATORS = { sharing: "operators", recomputedLayers: 0 } as const;
 
 describe("predictTrainingMemory()", () => {
   for (const [rowTokens, microbatchTokens, recomputedLayers, peakMiB] of MEASURED) {
-    test(`is right to a tenth for ${microbatchTokens} tokens and ${recomputedLayers} layers recomputed`, () => {
+    test(`is accurate to a tenth for ${microbatchTokens} tokens and ${recomputedLayers} recomputed layers`, () => {
       const extent = { threads: 2, rowTokens, microbatchTokens };
       const predicted = predictTrainingMemory(smolLm, extent, { sharing: "operators", recomputedLayers });
       const mib = predicted.total / MIB;
@@ -37,14 +37,14 @@ describe("predictTrainingMemory()", () => {
     });
   }
 
-  test("a row that is longer than a microbatch counts whole", () => {
+  test("counts a row that is longer than a microbatch as a whole", () => {
     const bytes = (microbatchTokens: number) =>
       predictTrainingMemory(smolLm, { threads: 1, rowTokens: 512, microbatchTokens }, OPERATORS).total;
     assert.equal(bytes(1), bytes(512));
     assert.ok(bytes(1_024) > bytes(512));
   });
 
-  test("the head counts for a chunk of positions, however many tokens there are", () => {
+  test("counts the head only for a chunk of positions", () => {
     const wide = resolveModelSpec({ vocabSize: 151_936, hiddenSize: 64, numLayers: 1, numHeads: 4 });
     const activations = (microbatchTokens: number) =>
       predictTrainingMemory(wide, { threads: 1, rowTokens: 64, microbatchTokens }, OPERATORS).activations;
@@ -56,7 +56,7 @@ describe("predictTrainingMemory() with adapters", () => {
   const extent = { threads: 1, rowTokens: 512, microbatchTokens: 512 };
   const lora = resolveLora({ rank: 16, alpha: 16, targets: "all-linear" });
 
-  test("is right to a tenth for the shape of Qwen2.5-0.5B", () => {
+  test("is accurate to a tenth for the shape of Qwen2.5-0.5B", () => {
     const spec = resolveModelSpec({
       family: "qwen2",
       attentionBias: "inputs",
@@ -69,11 +69,11 @@ describe("predictTrainingMemory() with adapters", () => {
     });
     const asked = { threads: 2, rowTokens: 512, microbatchTokens: 1_024, lora };
     const mib = predictTrainingMemory(spec, asked, OPERATORS).total / MIB;
-    // Peak of `bench/src/programs/training.ts --shape 0.5b --lora 16 --together`.
+    // The measured peak of `bench/src/programs/training.ts --shape 0.5b --lora 16 --together`.
     assert.ok(mib > 0.95 * 6_758 && mib < 1.1 * 6_758, `${mib} MiB`);
   });
 
-  test("counts gradients, moments and a reference of the adapters only", () => {
+  test("counts gradients, moments and a reference only for the adapters", () => {
     const whole = predictTrainingMemory(smolLm, { ...extent, hasReference: true }, OPERATORS);
     const adapted = predictTrainingMemory(smolLm, { ...extent, lora, hasReference: true }, OPERATORS);
     assert.equal(whole.reference, whole.weights);
@@ -88,14 +88,14 @@ describe("predictTrainingMemory() with adapters", () => {
 describe("planTraining()", () => {
   const extent = { threads: 2, rowTokens: 512, microbatchTokens: 1_024 };
 
-  test("gives every thread of a small model a microbatch where they fit, else shares operators", () => {
+  test("small models get a microbatch per thread if they fit, else threads share operators", () => {
     const small = resolveModelSpec({ vocabSize: 4_096, hiddenSize: 256, numLayers: 8, numHeads: 4 });
     assert.equal(planTraining(small, extent, 4_096 * MIB).sharing, "microbatches");
     const plan = planTraining(small, extent, 1_024 * MIB);
     assert.deepEqual([plan.sharing, plan.recomputedLayers], ["operators", 0]);
   });
 
-  test("reserves the activations of a large model, as they are after its layers were counted", () => {
+  test("reserves the predicted activations of the chosen plan for a large model", () => {
     for (const gib of [8, 4]) {
       const { memory, reservedBytes } = planTraining(smolLm, extent, gib * 1_024 * MIB);
       assert.equal(reservedBytes, memory.activations);
@@ -104,7 +104,7 @@ describe("planTraining()", () => {
     assert.equal(planTraining(small, extent, 4_096 * MIB).reservedBytes, 0);
   });
 
-  test("computes as few layers of a large model again as the memory asks", () => {
+  test("recomputes as few layers of a large model as the memory limit allows", () => {
     const plans = [8, 5, 4, 1].map((gib) => planTraining(smolLm, extent, gib * 1_024 * MIB));
     assert.ok(plans.every(({ sharing }) => sharing === "operators"));
     const [most, five, four, least] = plans.map(({ recomputedLayers }) => recomputedLayers);

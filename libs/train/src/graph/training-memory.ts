@@ -1,7 +1,7 @@
 /**
- * The memory that training takes, predicted before it begins, and the plan that fits.
+ * Predicts the memory that training needs and chooses a plan that fits.
  *
- * The figures follow what the training graph keeps (training-graph.ts, head-loss.ts) and agree with measured peaks of
+ * The prediction counts what the training graph keeps (training-graph.ts, head-loss.ts). It agrees with measured peaks of
  * the 135M shape to a tenth (training-memory.test.ts).
  */
 import {
@@ -15,86 +15,86 @@ import {
 } from "@hone/nn";
 import { headChunks } from "./head-loss.ts";
 
-/** A thread has a microbatch of its own, or all threads compute each operator of one microbatch together. */
+/** Either each thread has its own microbatch, or all threads together compute each operator of one microbatch. */
 export const ThreadSharing = { microbatches: "microbatches", operators: "operators" } as const;
 export type ThreadSharing = (typeof ThreadSharing)[keyof typeof ThreadSharing];
 
-/** From about 32 million values on, operators are large enough for several threads and gradients too large to copy often. */
+/** From about 32 million values, operators are large enough for several threads and gradients too large to copy often. */
 const LARGE_MODEL_VALUES = 2 ** 25;
 
-/** Whether passes are to be few and large, with all threads on each operator. */
+/** Whether a model should have few and large passes, with all threads working on each operator. */
 export function isLargeModel(spec: ModelSpec): boolean {
   return countValues(listParameters(spec)) >= LARGE_MODEL_VALUES;
 }
 
-/** More pieces compute fewer pairs of tokens, by smaller operators; small models have short rows. */
+/** More pieces mean fewer pairs of tokens but smaller operators. Small models have short rows and need no pieces. */
 const LARGE_MODEL_PIECES = 4;
 
-/** Pieces of a row that attention goes through one after the other (packed-attention.ts of the model). */
+/** Number of pieces of a row that attention processes one after the other (packed-attention.ts of the model). */
 export function usualRowPieces(spec: ModelSpec): number {
   return isLargeModel(spec) ? LARGE_MODEL_PIECES : 1;
 }
 
-/** What training is asked to do at most. */
+/** The largest extent of the work in training. */
 export interface TrainingExtent {
   readonly threads: number;
-  /** Of the longest row. */
+  /** Tokens of the longest row. */
   readonly rowTokens: number;
-  /** A microbatch is one row at least. */
+  /** Most tokens of a microbatch; a microbatch has at least one row. */
   readonly microbatchTokens: number;
   /** Adapters that are trained instead of the model; default none. */
   readonly lora?: LoraSpec | undefined;
-  /** Whether a reference is held, a second copy of what is trained; default not. */
+  /** Whether a reference is kept, which is a second copy of the trained parameters; default false. */
   readonly hasReference?: boolean;
 }
 
-/** How the work is done; the bits of the result are the same. */
+/** How the work is divided. The bits of the result do not depend on it. */
 export interface WorkDivision {
   readonly sharing: ThreadSharing;
-  /** Layers, from the first, that are computed again on the way back instead of being kept. */
+  /** Number of layers, from the first, that are recomputed in the backward pass instead of being kept. */
   readonly recomputedLayers: number;
 }
 
 export interface TrainingPlan extends WorkDivision {
   /**
-   * What a training session of a large model takes before its first pass: the predicted activations, in one piece. Memory
-   * then does not grow when, late in a run, a batch comes that is larger than those before it.
+   * Memory that a training session of a large model reserves before its first pass: the predicted activations, in one block.
+   * Memory then does not grow if, late in a run, a batch is larger than all earlier ones.
    */
   readonly reservedBytes: number;
 }
 
 /** Bytes at the peak of a training step. */
 export interface TrainingMemory {
-  /** The process without a model, and what is on its way between it and onnxruntime. */
+  /** The process without a model, and the data that is being passed to and from onnxruntime. */
   readonly base: number;
   readonly weights: number;
   readonly reference: number;
   readonly optimizer: number;
-  /** Of the microbatches in work as they are handed out, and their sum. */
+  /** The gradients that the running microbatches return, and their sum. */
   readonly gradients: number;
-  /** What onnxruntime holds of the microbatches in work: what the layers keep for the way back, or the gradients after it. */
+  /** Memory of onnxruntime for the running microbatches: activations for the backward pass, or the gradients that replace them. */
   readonly activations: number;
   readonly total: number;
 }
 
 const BYTES = Float32Array.BYTES_PER_ELEMENT;
 const BASE_BYTES = 300 * 2 ** 20;
-/** First and second moment. */
+/** The first and the second moment. */
 const MOMENTS = 2;
-/** The copy that onnxruntime hands out, and the sum or the last step's copy until it is collected. */
+/** The copy that onnxruntime returns, and the sum (or the last step's copy until it is garbage-collected). */
 const GRADIENT_COPIES = 2;
-/** Results of a layer of hidden width that the way back reads: both norms' inputs and results, turned queries, what attention mixed. */
+/** Tensors of hidden width that the backward pass reads: both norms' inputs and results, rotated queries, attention result. */
 const HIDDEN_RESULTS = 6;
-/** Gate, its activation, the other branch, and their product. */
+/** The gate, its activation, the other branch, and their product. */
 const FEED_FORWARD_RESULTS = 4;
-/** Log-probabilities, probabilities and a step of their gradient that live at once, of a chunk over the vocabulary. */
+/** Tensors of a chunk over the vocabulary that exist at the same time: log-probabilities, probabilities, and a gradient. */
 const HEAD_RESULTS = 3;
-/** What the way back through a layer needs beside what the way there kept, in layers. */
+/** Additional memory of the backward pass through a layer, in units of what a layer keeps. */
 const LAYERS_IN_WORK = 1;
-/** onnxruntime's arena keeps more than is in use: blocks are rounded and broken up. With less reserved it grows past it. */
+/** onnxruntime's arena holds more than is in use, because of rounding and fragmentation. With a smaller reserve, it would grow. */
 const ARENA_SURPLUS = 1.3;
 
-/** The peak of a training step in which every microbatch is as large as it may be and every token is trained. */
+/** Predicts the peak of a training step in which every microbatch has the largest size and every token is trained. */
 export function predictTrainingMemory(
   spec: ModelSpec,
   { threads, rowTokens, microbatchTokens, lora, hasReference = false }: TrainingExtent,
@@ -103,7 +103,7 @@ export function predictTrainingMemory(
   const trained = countValues(listTrained({ spec, lora })) * BYTES;
   const microbatches = sharing === ThreadSharing.operators ? 1 : threads;
   const extent = { rowTokens, microbatchTokens };
-  // The activations go as the gradients come.
+  // The activations are freed while the gradients are computed.
   const inWork = Math.max(activationBytes(spec, extent, recomputedLayers), trained) * ARENA_SURPLUS;
   const parts = {
     base: BASE_BYTES,
@@ -116,7 +116,7 @@ export function predictTrainingMemory(
   return { ...parts, total: Object.values(parts).reduce((sum, bytes) => sum + bytes, 0) };
 }
 
-/** What a microbatch that is as large as it may be keeps for the way back, with what it needs on the way. */
+/** Memory that a microbatch of the largest size keeps for the backward pass, and needs during it. */
 function activationBytes(
   spec: ModelSpec,
   { rowTokens, microbatchTokens }: Pick<TrainingExtent, "rowTokens" | "microbatchTokens">,
@@ -129,7 +129,7 @@ function activationBytes(
     2 * spec.numKeyValueHeads * spec.headDim +
     (spec.hasQkNorm ? (spec.numHeads + spec.numKeyValueHeads) * spec.headDim : 0) +
     FEED_FORWARD_RESULTS * spec.intermediateSize +
-    // The attention weights of a token, of those pairs that are computed (packed-attention.ts of the model).
+    // The attention weights of a token, for the pairs that are computed (packed-attention.ts of the model).
     spec.numHeads * rowTokens * ((pieces + 1) / (2 * pieces));
   const keptLayers = spec.numLayers - recomputedLayers;
   const bodyValues =
@@ -140,9 +140,9 @@ function activationBytes(
 }
 
 /**
- * The fastest plan that fits, else the smallest one. Small models: threads that wait for nobody use the processor better.
- * Large ones: threads that share operators hold one set of gradients and activations, and of their layers as few are
- * computed twice as the memory asks.
+ * Chooses the fastest plan that fits, or the one with the least memory if none fits. For small models, threads with their own
+ * microbatches use the processor better, because they do not wait for each other. For large models, threads share operators,
+ * so that there is one set of gradients and activations, and as few layers are recomputed as the memory limit allows.
  */
 export function planTraining(
   spec: ModelSpec,

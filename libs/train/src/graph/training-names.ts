@@ -1,15 +1,15 @@
-/** Names of what goes into a training graph beside the parameters, and of what comes out. Letters as in training-graph.ts. */
+/** Names of a training graph's outputs and of its inputs other than the parameters. Letters as in training-graph.ts. */
 
 /**
- * Inputs. Those of entries and {@link INPUT.entropyWeight} are fed by chunk of the head, {@link INPUT.visibleEnd} by piece of
- * the rows: see {@link chunkInput}.
+ * Inputs. Inputs of entries and {@link INPUT.entropyWeight} have one tensor for each chunk of the head, and
+ * {@link INPUT.visibleEnd} has one for each piece of the rows: see {@link chunkInput}.
  */
 export const INPUT = {
   /** float32 [B, T, C]: the embedding rows of the tokens. */
   embedded: "embedded",
   /** int32 [B, T] */
   positionIds: "positionIds",
-  /** int64 [1], of training only: float32 values that memory is reserved for before the run takes any. */
+  /** int64 [1], only for training: number of float32 values for which memory is reserved at the start of the run. */
   reserved: "reserved",
   /** int32 [B, T] */
   visibleEnd: "visibleEnd",
@@ -17,13 +17,13 @@ export const INPUT = {
   positions: "positions",
   /** int32 [E]: position of the chunk times V plus token. */
   choices: "choices",
-  /** float32 [E]; what the loss reads of the entries goes by its own name, see `TokenInput`. */
+  /** float32 [E]. The other inputs of the loss have their own names, see `TokenInput`. */
   weight: "weight",
   /** float32 [U]: factor of each position's entropy, subtracted from the loss. */
   entropyWeight: "entropyWeight",
 } as const;
 
-/** Outputs beside the gradients. */
+/** Outputs other than the gradients. */
 export const OUTPUT = {
   /** float32 [] */
   loss: "loss",
@@ -38,7 +38,7 @@ export function chunkInput(name: string, chunk: number): string {
   return `${name}.${chunk}`;
 }
 
-/** Output that holds the gradient in a parameter, or in the embedded tokens. */
+/** Output that holds the gradient with respect to a parameter or to the embedded tokens. */
 export function gradientOutput(name: string): string {
   return `gradient:${name}`;
 }

@@ -1,4 +1,4 @@
-/** The distance from a reference policy: its estimates, and the gradient of the loss that it is part of. */
+/** Tests the KL divergence from a reference policy: its estimators, and the gradient of the loss that contains it. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
@@ -37,8 +37,8 @@ function samplesOf(random: Random): TrainingSample[] {
   });
 }
 
-describe("the distance from a reference", () => {
-  test("its estimates are what they are called", () => {
+describe("the KL divergence from a reference policy", () => {
+  test("its estimators k1, k2 and k3 follow their formulas", () => {
     const d = Math.log(0.5);
     const [k1, k2, k3] = [KlKind.k1, KlKind.k2, KlKind.k3].map((kind) => estimateKl(kind, -1, -1 + d));
     assert.ok(Math.abs(k1! - Math.LN2) < 1e-12);
@@ -48,10 +48,10 @@ describe("the distance from a reference", () => {
     for (const kind of Object.values(KlKind)) assert.equal(Math.abs(estimateKl(kind, -1, -1)), 0);
   });
 
-  // With advantages of 0 the loss is the distance alone.
+  // With advantages of 0, the loss consists only of the KL term.
   for (const kind of Object.values(KlKind)) {
     for (const adapted of [false, true]) {
-      test(`${kind}${adapted ? " with adapters" : ""}: the loss is its weighted mean, and central differences give its gradient`, async () => {
+      test(`${kind}${adapted ? " with adapters" : ""}: the loss is the weighted mean of the estimates, and central differences give its gradient`, async () => {
         const random = new Random(11);
         const samples = samplesOf(random);
         const weights: Record<string, Float32Array> = {

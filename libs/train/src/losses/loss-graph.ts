@@ -1,10 +1,10 @@
-/** What the graph of a loss is: from the numbers of every trained token (an entry) to one number each. Letters: E entries. */
+/** The type of a loss graph, which computes one number for every trained token (an entry). Letters: E entries. */
 
 import type { ConstantsOf, InputsOf, LossName } from "@hone/rl";
 import type { Tensor } from "@hone/tensor";
 
-/** What the loss `N` reads, each [E]: the log-probability under the weights that are trained, and its inputs. */
+/** The inputs of the loss `N`, each [E], and the log-probability under the trained weights. */
 export type LossInputs<N extends LossName> = Readonly<Record<"logprob" | InputsOf<N>, Tensor>>;
 
-/** Builds the loss of every entry, [E]. Weights, which carry the aggregation, and the sum are applied outside. */
+/** Builds the loss of every entry, [E]. The caller multiplies it by the entries' weights and adds it up. */
 export type LossGraph<N extends LossName> = (inputs: LossInputs<N>, constants: ConstantsOf<N>) => Tensor;

@@ -1,4 +1,4 @@
-/** The graph of ppo_clip; its formula and papers stand in libs/rl/src/algorithm/loss/ppo-clip.ts. */
+/** The graph of ppo_clip; its formula and papers are in libs/rl/src/algorithm/loss/ppo-clip.ts. */
 
 import { MAX_LOG_RATIO } from "@hone/rl";
 import { Clip, Exp, LessOrEqual, Max, Min, Mul, Neg, Sub, Where } from "@hone/tensor";

@@ -1,4 +1,4 @@
-/** The graphs of all losses, typed over the registry of `@hone/rl`: a loss without a graph does not compile. */
+/** The graphs of all losses in the registry of `@hone/rl`. A loss without a graph does not compile. */
 
 import { type ConstantsOf, inputsOf, type LossName, type LossTerm, type TokenInput } from "@hone/rl";
 import { Add, type Tensor } from "@hone/tensor";
@@ -16,8 +16,8 @@ const GRAPHS: { readonly [N in LossName]: LossGraph<N> } = {
 };
 
 /**
- * The sum of the terms for every entry, [E].
- * @param input gives an input of the entries, [E]; asked for once for each that a term reads
+ * Builds the sum of the terms for every entry, [E].
+ * @param input returns an input of the entries, [E]; it is called once for each input that a term reads
  */
 export function buildTerms(
   terms: readonly LossTerm<LossName>[],

@@ -18,7 +18,7 @@ const reference = JSON.parse(
 ) as Reference;
 
 describe("updateParameter()", () => {
-  test("makes the steps of torch.optim.AdamW", () => {
+  test("makes the same steps as torch.optim.AdamW", () => {
     const { lr, betas, eps, weight_decay } = reference.options;
     const options = {
       learningRate: lr,
@@ -32,14 +32,14 @@ describe("updateParameter()", () => {
     reference.gradients.forEach((gradient, i) => {
       updateParameter(parameter, Float32Array.from(gradient), moments, i + 1, options, 1);
       const error = Math.max(...reference.afterStep[i]!.map((value, at) => Math.abs(value - parameter[at]!)));
-      // PyTorch computes in float32, so a step differs in the last bits.
+      // PyTorch computes in float32, so the last bits of a step differ.
       assert.ok(error < 3e-7, `step ${i + 1}: ${error}`);
     });
   });
 });
 
 describe("updateAdamW()", () => {
-  test("decays matrices and never norms", () => {
+  test("applies weight decay to matrices but not to norms", () => {
     const spec = resolveModelSpec({ vocabSize: 4, hiddenSize: 8, numLayers: 1, numHeads: 2 });
     const weights = initialiseWeights(spec, 1);
     const before = Object.fromEntries(
@@ -59,7 +59,7 @@ describe("updateAdamW()", () => {
 });
 
 describe("clipFactor()", () => {
-  test("brings a norm to the limit", () => {
+  test("scales a norm down to the limit", () => {
     assert.ok(Math.abs(clipFactor(5, 1) - 0.2) < 1e-6);
     assert.equal(clipFactor(0.5, 1), 1);
   });

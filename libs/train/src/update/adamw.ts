@@ -1,13 +1,13 @@
 /**
- * AdamW (Loshchilov and Hutter, https://arxiv.org/abs/1711.05101), step for step as `torch.optim.AdamW`:
+ * AdamW (Loshchilov and Hutter, https://arxiv.org/abs/1711.05101), with the same steps as `torch.optim.AdamW`:
  *
  *   p <- p (1 - lr decay)                     matrices and embeddings only, never norms and biases
  *   m <- b1 m + (1 - b1) g
  *   v <- b2 v + (1 - b2) g^2
  *   p <- p - lr / (1 - b1^t) * m / (sqrt(v) / sqrt(1 - b2^t) + epsilon)
  *
- * Arithmetic is in float64, state and parameters are float32. Parameters are updated in place, since training
- * sessions read them where they lie; the state is updated in place with them.
+ * Arithmetic is in float64; state and parameters are float32. Parameters are updated in place, because training sessions read
+ * them in place; the state is updated in place too.
  */
 import type { AdamWState } from "@hone/checkpoint";
 import type { ParameterInfo } from "@hone/nn";
@@ -21,7 +21,7 @@ export interface AdamWOptions {
   readonly weightDecay: number;
 }
 
-/** Defaults but for the learning rate; beta2 0.95 as is usual for language models. */
+/** Defaults for all constants but the learning rate; a beta2 of 0.95 is usual for language models. */
 export const ADAMW_DEFAULTS: Omit<AdamWOptions, "learningRate"> = {
   beta1: 0.9,
   beta2: 0.95,
@@ -30,9 +30,9 @@ export const ADAMW_DEFAULTS: Omit<AdamWOptions, "learningRate"> = {
 };
 
 /**
- * One update of all parameters that are trained.
+ * Makes one update of all trained parameters.
  *
- * @param gradientFactor multiplies every gradient, as clipping asks.
+ * @param gradientFactor multiplies every gradient; used for clipping.
  */
 export function updateAdamW(
   parameters: readonly ParameterInfo[],
@@ -57,7 +57,7 @@ export function updateAdamW(
   }
 }
 
-/** One update of one parameter; `step` counts from 1. */
+/** Makes one update of one parameter; `step` counts from 1. */
 export function updateParameter(
   parameter: Float32Array,
   gradient: Float32Array,

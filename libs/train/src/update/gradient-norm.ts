@@ -1,9 +1,9 @@
-/** What the global norm of gradients is made of, and the factor that clips it. */
+/** Sums of squares for the global norm of gradients, and the factor that clips it. */
 
 /** Added to the norm before dividing, as PyTorch's `clip_grad_norm_` does. */
 const NORM_EPSILON = 1e-6;
 
-/** Sum of the squares, in float64; four sums side by side, as each addition waits for the last one of its sum. */
+/** Sum of the squares in float64. Four separate sums are faster, because each addition must wait for the previous one of its sum. */
 export function squareSum(values: Float32Array): number {
   const whole = values.length - (values.length % 4);
   let [a, b, c, d] = [0, 0, 0, 0];
@@ -17,7 +17,7 @@ export function squareSum(values: Float32Array): number {
   return a + b + (c + d);
 }
 
-/** Factor that brings a norm down to `maxNorm`; 1 where it is below already. */
+/** Factor that scales a norm down to `maxNorm`; 1 if the norm is already below it. */
 export function clipFactor(norm: number, maxNorm: number): number {
   return Math.min(1, maxNorm / (norm + NORM_EPSILON));
 }

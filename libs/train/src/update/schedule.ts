@@ -1,18 +1,18 @@
 /** Learning-rate schedules: pure functions of the update's number. */
 import { unreachable } from "@hone/core";
 
-/** How the rate moves after the warm-up. */
+/** How the rate changes after the warm-up. */
 export type DecayKind = "constant" | "linear" | "cosine";
 
 export interface ScheduleConfig {
   readonly kind: DecayKind;
   /** The highest rate. */
   readonly learningRate: number;
-  /** Updates over which the rate climbs in equal parts to its highest; 0 starts there. */
+  /** Number of updates in which the rate rises in equal steps to the highest rate; 0 = it starts at the highest rate. */
   readonly warmupUpdates: number;
   /** The update at which the decay ends; not used by `constant`. */
   readonly totalUpdates: number;
-  /** The rate at the end, as a part of the highest. */
+  /** The rate at the end, as a fraction of the highest rate. */
   readonly finalFraction: number;
 }
 

@@ -1,4 +1,4 @@
-/** Work on a part of the parameters, which one thread does alone. */
+/** Work on some of the parameters, which a single thread does. */
 
 import type { AdamWState } from "@hone/checkpoint";
 import type { ParameterInfo } from "@hone/nn";
@@ -19,13 +19,13 @@ export type UpdateTask =
       readonly parameters: readonly ParameterInfo[];
       readonly weights: Values;
       readonly gradients: Values;
-      /** Before the step. */
+      /** The state before the step. */
       readonly state: AdamWState;
       readonly options: AdamWOptions;
       readonly gradientFactor: number;
     };
 
-/** Does the work in place. @returns the sums of squares by parameter, where they were asked for. */
+/** Does the work in place. @returns the sums of squares by parameter if the task is to compute them. */
 export function runUpdateTask(task: UpdateTask): Record<string, number> {
   switch (task.kind) {
     case "add":

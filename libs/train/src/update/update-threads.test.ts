@@ -11,7 +11,7 @@ const spec = resolveModelSpec({ vocabSize: 24, hiddenSize: 8, numLayers: 2, numH
 const parameters = listParameters(spec);
 const options = { ...ADAMW_DEFAULTS, learningRate: 0.01, weightDecay: 0.1 };
 
-/** Two steps from the same start; all work is shared, however little there is. */
+/** Makes two steps from the same start; even the smallest work is shared between threads. */
 async function run(threads: number) {
   const random = new Random(3);
   const weights = shareWeights(initialiseWeights(spec, 1));
@@ -42,19 +42,19 @@ describe("UpdateThreads", () => {
     for (const threads of [2, 3]) assert.deepEqual(await run(threads), alone);
   });
 
-  test("the norm takes all gradients together", async () => {
+  test("the norm is that of all gradients together", async () => {
     const updates = new UpdateThreads(1);
     const gradients = { a: Float32Array.of(3, 0, 0, 0, 2, 2), b: Float32Array.of(4, 4) };
     assert.equal(await updates.norm(gradients), 7);
     await updates.close();
   });
 
-  test("a failure in a thread is an error of the call; closed threads take none", async () => {
+  test("a failure in a thread fails the call, and closed threads accept no calls", async () => {
     const updates = new UpdateThreads(2, 0);
     const gradients = () => ({ a: new Float32Array(2), b: new Float32Array(1) });
     const trained = ["a", "b"].map((name) => ({ name, shape: [1], kind: "matrix" as const }));
     const state = initialiseAdamW(trained);
-    // The larger one is the calling thread's, and the other one has no weight.
+    // The calling thread gets the larger parameter; the weight of the other one is missing.
     const broken = updates.update(trained, { a: new Float32Array(2) }, gradients(), state, options);
     await assert.rejects(broken, UpdateError);
     assert.equal(state.step, 0);

@@ -1,13 +1,13 @@
 /**
- * Adds up gradients, takes their norm and updates parameters on several threads.
+ * Adds up gradients, computes their norm and updates parameters on several threads.
  *
- * Every parameter is one thread's, and what is summed over parameters is summed in their order: the bits are the same
- * on any number of threads.
+ * Each parameter is assigned to one thread, and sums over parameters are computed in their order, so the bits are the same on
+ * any number of threads.
  *
- * U1  Calls come one at a time; a worker answers each.
- * U2  Gradients and their sums are handed to a worker without a copy and come back with its answer; weights and
- *     moments stay where they are, in shared memory.
- * U3  A worker that dies fails the open call and all later ones.
+ * U1  There is one call at a time; every worker with a task answers it.
+ * U2  Gradients and their sums are transferred to a worker without copying and come back with its answer; weights and
+ *     moments stay in shared memory.
+ * U3  If a worker ends unexpectedly, the open call and all later ones fail.
  */
 import { Worker } from "node:worker_threads";
 import type { AdamWState } from "@hone/checkpoint";
@@ -21,7 +21,7 @@ export type UpdateAnswer =
   | { readonly kind: "done"; readonly squares: Readonly<Record<string, number>>; readonly task: UpdateTask }
   | { readonly kind: "error"; readonly message: string };
 
-/** With fewer values the calling thread is done before a message has reached another. */
+/** With fewer values, the calling thread would finish before a message reaches another thread. */
 const MIN_VALUES_TO_SHARE = 2 ** 21;
 
 interface UpdateWorker {
@@ -32,17 +32,17 @@ interface UpdateWorker {
 export class UpdateThreads {
   readonly #threads: number;
   readonly #minValues: number;
-  /** Made when there is work for them: small models never need them. */
+  /** Started only when there is work for them; small models never need them. */
   readonly #workers: UpdateWorker[] = [];
   #lost: UpdateError | undefined;
 
-  /** @param threads that compute, the calling one included. */
+  /** @param threads number of threads that compute, including the calling thread. */
   constructor(threads: number, minValues = MIN_VALUES_TO_SHARE) {
     this.#threads = threads;
     this.#minValues = minValues;
   }
 
-  /** sums += gradients; a gradient that has no sum yet becomes it, all others are released. */
+  /** sums += gradients; a gradient without a sum becomes the sum, and the memory of all others is freed. */
   async add(sums: Record<string, Float32Array>, gradients: Record<string, Float32Array>): Promise<void> {
     const added = pick(
       gradients,
@@ -57,7 +57,7 @@ export class UpdateThreads {
     releaseValues(added);
   }
 
-  /** Euclidean norm over all gradients together: the square sums are added in the order of the record. */
+  /** Euclidean norm of all gradients together; the sums of squares are added in the order of the record. */
   async norm(gradients: Record<string, Float32Array>): Promise<number> {
     const squares = await this.#share(gradients, {}, (names) => ({
       kind: "squares",
@@ -92,7 +92,7 @@ export class UpdateThreads {
     await Promise.all(this.#workers.map(({ thread }) => thread.terminate()));
   }
 
-  /** Cuts the work by parameter; puts what was handed over back into its records. */
+  /** Divides the work by parameter, and afterwards puts the transferred arrays back into their records. */
   async #share(
     gradients: Record<string, Float32Array>,
     sums: Record<string, Float32Array>,
@@ -101,7 +101,7 @@ export class UpdateThreads {
     if (this.#lost !== undefined) throw this.#lost;
     const [own = [], ...others] = this.#parts(gradients);
     const answers = others.map((names, i) => this.#runOn(this.#worker(i), taskOf(names)));
-    // Where the own part fails too, that is what is reported.
+    // If the calling thread's own part fails as well, its error is reported; this prevents unhandled rejections.
     for (const answer of answers) answer.catch(() => undefined);
     const squares = runUpdateTask(taskOf(own));
     for (const answer of await Promise.all(answers)) {
@@ -112,7 +112,7 @@ export class UpdateThreads {
     return squares;
   }
 
-  /** The parameters of each thread: the largest first, to the thread that has least. */
+  /** The parameters of each thread. They are assigned from the largest, each to the thread with the fewest values so far. */
   #parts(gradients: Values): string[][] {
     const sizes = Object.entries(gradients).map(([name, { length }]) => ({ name, length }));
     const total = sizes.reduce((sum, { length }) => sum + length, 0);
@@ -150,14 +150,14 @@ export class UpdateThreads {
     return worker;
   }
 
-  /** U3 */
+  /** Fails the open call and all later ones (U3). */
   #end(reason: string): void {
     this.#lost ??= new UpdateError(`a thread ended (${reason})`);
     for (const worker of this.#workers) worker.open?.reject(this.#lost);
   }
 }
 
-/** The memory that a task takes along (U2). */
+/** The buffers that are transferred with a task (U2). */
 export function transferables(task: UpdateTask): ArrayBuffer[] {
   const handedOver = [task.gradients, task.kind === "add" ? task.sums : {}].flatMap((values) =>
     Object.values(values),

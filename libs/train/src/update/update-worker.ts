@@ -1,4 +1,4 @@
-/** A thread that works on its part of the parameters, one task after the other. */
+/** A thread that runs tasks on its parameters, one after the other. */
 import { parentPort } from "node:worker_threads";
 import { describeError } from "@hone/core";
 import { runUpdateTask, type UpdateTask } from "./update-task.ts";
