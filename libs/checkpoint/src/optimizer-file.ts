@@ -1,5 +1,5 @@
 /**
- * The file of the optimizer's state, which lies beside the weights and covers the trained parameters:
+ * The file of the optimizer's state, which is stored beside the weights and covers the trained parameters:
  *
  *   optimizer.safetensors   moments `m.*` and `v.*` as float32; the number of updates in its metadata
  */

@@ -1,6 +1,6 @@
 /**
- * The start of a safetensors file (https://github.com/huggingface/safetensors): 8 bytes header length (little endian),
- * the header as JSON, then the data of all tensors without gaps.
+ * The header of a safetensors file (https://github.com/huggingface/safetensors). A file consists of 8 bytes header length
+ * (little endian), the header as JSON, and the data of all tensors without gaps.
  */
 
 import { CheckpointError } from "../errors.ts";

@@ -1,7 +1,7 @@
 /**
  * Grouped-query attention over keys and values in head-major layout.
  *
- * Letters: B rows, T query tokens, S seen tokens, H query heads, G key/value heads, R = H / G, D head size.
+ * Letters: B rows, T query tokens, S key/value tokens, H query heads, G key/value heads, R = H / G, D head size.
  * The R query heads of a group share their keys and values: they are viewed as R*T queries of one head, so that keys and
  * values are never repeated.
  */

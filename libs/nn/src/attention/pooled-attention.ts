@@ -51,7 +51,7 @@ export const PAGE_ROWS = 16;
 /** Contexts are padded to multiples of this: four vectors of sixteen floats, the widest step of the softmax kernels. */
 export const CONTEXT_BUCKET = 4 * PAGE_ROWS;
 
-/** The number of queries per sequence to which a run is padded at least (D3). */
+/** Minimum number of queries per sequence; a run with fewer is padded (D3). */
 export function minQueries(spec: ModelSpec): number {
   return spec.numHeads > spec.numKeyValueHeads ? 1 : 2;
 }

@@ -14,7 +14,7 @@ import { packCheapest, type RowCost } from "./row-length.ts";
 export interface TrainingSample extends MaskedTokens {
   /** The inputs of the loss by name, each [N]. */
   readonly inputs?: Readonly<Partial<Record<TokenInput, ArrayLike<number>>>>;
-  /** [N] factor of each token's loss; the way in which losses are averaged is contained in it. */
+  /** [N] factor of each token's loss; it determines how the losses are averaged. */
   readonly weights: ArrayLike<number>;
 }
 
