@@ -1,7 +1,7 @@
 /** Elements that several views share. */
 
 import { h } from "../dom.js";
-import { count, words } from "../format.js";
+import { count, duration, words } from "../format.js";
 
 const PHASES = {
   waiting: ["Waiting", "warn"],
@@ -25,6 +25,11 @@ const OUTCOMES = {
   cancelled: "plain",
   stale: "plain",
 };
+
+/** How long ago a time was; `tickTimes` keeps the text up to date. */
+export function sinceText(timeMs) {
+  return h("span", { class: "num", data: { since: timeMs } }, duration(Date.now() - timeMs));
+}
 
 /** Names of the outcomes, in the order in which a filter offers them. */
 export const OUTCOME_NAMES = Object.keys(OUTCOMES);

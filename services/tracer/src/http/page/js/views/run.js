@@ -11,6 +11,7 @@ import {
   progressBar,
   progressOf,
   removedText,
+  sinceText,
   troublesOf,
   unreadText,
 } from "./parts.js";
@@ -120,7 +121,7 @@ function nowOf(run) {
             "span",
             { class: "faint small num" },
             "for ",
-            h("span", { data: { since: run.waitingSinceMs } }),
+            sinceText(run.waitingSinceMs),
             run.waitingOwner !== "" && `; ${whoseTurn(run.waitingOwner)}`,
           );
     lines.push(

@@ -5,7 +5,7 @@ import { sparkline } from "../charts/line-chart.js";
 import { h, link, replace } from "../dom.js";
 import { ago, count, duration, number, percent } from "../format.js";
 import { everySecond, onChange } from "../live.js";
-import { outcomeTone, phaseBadge, progressBar, progressOf, troublesOf } from "./parts.js";
+import { outcomeTone, phaseBadge, progressBar, progressOf, sinceText, troublesOf } from "./parts.js";
 
 export async function runsView({ root, signal, setPlace }) {
   setPlace("", []);
@@ -111,10 +111,7 @@ function waitText(run, progress) {
     return [
       "Waiting for ",
       run.waitingFor,
-      run.waitingSinceMs !== null && [
-        ", for ",
-        h("span", { class: "num", data: { since: run.waitingSinceMs } }),
-      ],
+      run.waitingSinceMs !== null && [", for ", sinceText(run.waitingSinceMs)],
       run.waitingOwner !== "" && `; ${whoseTurn(run.waitingOwner)}`,
     ];
   }
