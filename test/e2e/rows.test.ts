@@ -172,7 +172,7 @@ describe("a run over the rows of a file", () => {
     const runId = scored[0]?.episode?.runId ?? "";
     const { code, output } = await stack.hone("rescore", runId, "--judges", judges, "--split", "train");
     assert.equal(code, 0, output);
-    assert.match(output, /^before: reward mean .* of 8 rollouts$/m);
+    assert.match(output, /^before: reward mean .* over 8 rollouts$/m);
     assert.match(output, /^any +mean .* 8 scored$/m);
   });
 
@@ -311,7 +311,7 @@ describe("a run over the rows of a file", () => {
     const sequence = await publishRequest(stack.bus, JSON.stringify(request));
     const { problems } = await refusalOf(stack.bus, sequence, ANSWER_MS);
     assert.equal(problems[0]?.key, "dataset.train.path");
-    assert.match(problems[0].message, /must have as prompt .*bad\.jsonl:1/);
+    assert.match(problems[0].message, /bad\.jsonl:1 .*must have as prompt /);
   });
 });
 
