@@ -209,7 +209,11 @@ describe("a run of a pretrained model", () => {
 
   const refusals: [what: string, model: Record<string, unknown>, message: RegExp][] = [
     ["a model that the hub does not have", { path: "owner/other" }, /the hub has it at this revision/],
-    ["a folder outside of those for models", { path: "/etc" }, /outside of the folders that models may be read from.*HONE_MODEL_FOLDERS/],
+    [
+      "a folder outside of those for models",
+      { path: "/etc" },
+      /outside of the folders that models may be read from.*HONE_MODEL_FOLDERS/,
+    ],
     [
       "one outside of the project folder",
       { path: "../../../../../../etc" },
