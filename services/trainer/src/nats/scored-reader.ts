@@ -1,4 +1,4 @@
-/** Reads scored episodes of a run, in the order of the stream. */
+/** Reads the scored episodes of a run, in the order of the stream. */
 
 import { show } from "@hone/config";
 import { describeError, Outcome, Split } from "@hone/core";
@@ -40,13 +40,13 @@ import { counterOf, Instrument, type Logger } from "@hone/telemetry";
 import { JetStreamApiError } from "@nats-io/jetstream";
 import type { EpisodeRoom, ScoredRollout, ScoredRollouts } from "../domain/rollouts/scored-rollout.ts";
 
-/** "no message found", nats-server's server/errors.json. */
+/** The code of the error "no message found" in nats-server's server/errors.json. */
 const NO_MESSAGE_FOUND = 10037;
-/** What the ledger's column takes. */
+/** The largest number that the ledger's column can store. */
 const MAX_ATTEMPT = 2 ** 31 - 1;
-/** Different tools that one rollout calls. */
+/** At most this many different tools of one rollout are counted. */
 const MAX_TOOL_USES = 256;
-/** A name becomes a key of the step's figures, for each step. */
+/** The name of a metric becomes a key of the step's metrics and is stored with every step, so its length is limited. */
 const MAX_METRIC_CHARACTERS = 128;
 const unreadRollouts = counterOf(Instrument.unreadRollouts);
 const SPLITS: ReadonlySet<string> = new Set(Object.values(Split));
@@ -97,7 +97,7 @@ export class ScoredReader implements ScoredRollouts {
     return runsIn(this.#bus, StreamName.episodes);
   }
 
-  /** One purge of a run at a time: a later one would wait for the same answers. */
+  /** Only one purge of a run is under way at a time, because a second one would wait for the same answers. */
   async purgeBelow(runId: string, sequence: number): Promise<void> {
     let purging = this.#purging.get(runId);
     if (purging === undefined) {
@@ -120,8 +120,8 @@ export class ScoredReader implements ScoredRollouts {
   }
 
   /**
-   * An episode that contradicts itself counts as infra_failed: it is nobody's reward, and the run does not wait for it.
-   * @returns undefined where it does not even say which rollout it is.
+   * An episode that contradicts itself counts as infra_failed, so it gives no reward and the run does not wait for it.
+   * @returns undefined if the episode does not even say which rollout it belongs to.
    */
   #decode(runId: string, message: ScoredEpisode, sequence: number): Rollout | undefined {
     try {
@@ -145,7 +145,7 @@ export class ScoredReader implements ScoredRollouts {
   }
 }
 
-/** @throws {BrokenRecordError | TerminalError} naming what is wrong. */
+/** @throws {BrokenRecordError | TerminalError} with a message that says what is wrong with the episode. */
 export function decodeRollout(message: ScoredEpisode, runId: string): Rollout {
   const { episode, scores } = message;
   if (episode === undefined) {
@@ -187,7 +187,7 @@ function toolUseOf({ name, calls, failed, error }: WireToolUse): ToolUse {
 function turnSpan(turn: Turn, samples: readonly Sample[]): TurnSpan {
   const { index, sample, sampledBegin, sampledEnd, infoJson } = turn;
   const tokenCount = samples[sample]?.tokenIds.length ?? 0;
-  // An endpoint's turns have no tokens, and stand nowhere.
+  // The turns of a rollout on an external model have no tokens and no sample.
   if (sampledBegin > sampledEnd || sampledEnd > tokenCount) {
     throw new BrokenRecordError(
       `a scored episode has the tokens of turn ${index} at ${sampledBegin} to ${sampledEnd} of sample ${sample}; they must lie within its sample (${tokenCount} tokens)`,
@@ -197,7 +197,7 @@ function turnSpan(turn: Turn, samples: readonly Sample[]): TurnSpan {
   return { sample, begin: sampledBegin, end: sampledEnd, ...(state !== undefined && { state }) };
 }
 
-/** The state that an environment named; undefined where there is none, or the text is no JSON object. */
+/** @returns the state that an environment named; undefined if it named none, or if the text is not a JSON object. */
 function stateOf(infoJson: string): string | undefined {
   if (!infoJson.includes(`"${TurnInfo.state}"`)) return undefined;
   try {
@@ -211,7 +211,7 @@ function stateOf(infoJson: string): string | undefined {
   }
 }
 
-/** What rewards and the ledger are made of: one figure that is none would spoil its group, or the commit of its step. */
+/** Checks the numbers that rewards and the ledger use: a wrong one would spoil its group's advantages or its step's commit. */
 function checkFigures({ scores }: ScoredEpisode, { attempt, turns }: Episode): void {
   const refuse = (rule: string, value: number) =>
     new BrokenRecordError(`a scored episode has the wrong number ${value}: ${rule}`);
@@ -225,7 +225,7 @@ function checkFigures({ scores }: ScoredEpisode, { attempt, turns }: Episode): v
   }
 }
 
-/** Numbers that an agent or a judge reports; a figure that is none says nothing, and is no reason to lose the rollout. */
+/** @returns the metrics of an agent or a judge that are finite numbers; the others are left out, and the rollout counts. */
 function usableMetrics(metrics: Readonly<Record<string, number>>): Record<string, number> {
   const isUsable = ([name, value]: [string, number]) =>
     Number.isFinite(value) && name.length <= MAX_METRIC_CHARACTERS && !name.includes("\0");
@@ -233,8 +233,8 @@ function usableMetrics(metrics: Readonly<Record<string, number>>): Record<string
 }
 
 /**
- * Copies the arrays out of the message: engines take them to other threads, and a view would take the whole message along.
- * @param isScripted a scripted policy has no logprobs and no version: its tokens count as certain, of version 0.
+ * Copies the arrays out of the message: engines move them to other threads, and a view would move the whole message with it.
+ * @param isScripted a scripted policy has no logprobs and no version, so its tokens get logprob 0 (certain) and version 0.
  */
 function decodeSample({ tokenIds, lossMask, logprobs, versions }: WireSample, isScripted: boolean): Sample {
   const sample: Sample = {

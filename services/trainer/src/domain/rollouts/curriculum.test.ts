@@ -25,7 +25,7 @@ const visit = (taskId: string, success: number, nextCursor = 4) => ({
 const namesOf = ({ tasks }: { tasks: readonly Task[] }) => tasks.map(({ id }) => id);
 
 describe("Curriculum", () => {
-  test("goes on where the step before stopped to look, and passes over what is too easy or too hard", async () => {
+  test("continues where the previous step stopped, and skips tasks that are too easy or too hard", async () => {
     const curriculum = new Curriculum(CONFIG, 1);
     const first = await curriculum.choose(4, ask);
     assert.deepEqual([namesOf(first), first.cursors, first.nextCursor], [NAMES, [0, 1, 2, 3], 4]);
@@ -35,7 +35,7 @@ describe("Curriculum", () => {
     assert.deepEqual([second.cursors, second.nextCursor, second.numPassedOver], [[6, 7, 10], 11, 4]);
   });
 
-  test("fills a step up with what it passed over where it finds no more, and ends", async () => {
+  test("completes a step with rejected tasks when it has considered as many as it may", async () => {
     const curriculum = new Curriculum(CONFIG, 1);
     curriculum.record(NAMES.map((name) => visit(name, 1)));
     const chosen = await curriculum.choose(2, ask);
@@ -43,7 +43,7 @@ describe("Curriculum", () => {
     assert.equal(chosen.nextCursor, 4 + 2 * 16);
   });
 
-  test("chooses the same from the visits that were stored", async () => {
+  test("chooses the same tasks again from the stored visits", async () => {
     const config = { ...CONFIG, chance: 0.5 };
     const visits = NAMES.map((name, i) => visit(name, i % 2, 40));
     const [one, other] = [new Curriculum(config, 7), new Curriculum(config, 7)];

@@ -1,26 +1,27 @@
 /**
- * The training tasks of a run with a curriculum: chosen by how their earlier visits went.
+ * Chooses the training tasks of a run that has a curriculum, by the results of earlier visits to each task.
  *
- * C1: a choice is a function of the run's seed and of the visits of committed steps: those are stored with the commit and
- *     read again by the next owner, so a step that is begun anew has the same tasks.
- * C2: a step looks at a bounded stretch of the order. Where too few of its tasks are taken, the first of the others fill it up.
+ * C1: A choice depends only on the run's seed and on the visits of committed steps. Visits are stored with each commit and
+ *     read again by the next trainer that owns the run, so a step that is started again gets the same tasks.
+ * C2: A step considers a bounded number of consecutive tasks. If the curriculum accepts too few of them, the first ones that
+ *     it rejected complete the step.
  */
 
 import { type CurriculumConfig, TaskHistory } from "@hone/rl";
 import type { TaskVisitRow } from "../step/ledger.ts";
 import type { Task } from "./jobs.ts";
 
-/** Of the order, in lengths of a step's batch (C2). */
+/** A step considers at most this many times the number of tasks that it needs (C2). */
 const MAX_LOOK = 16;
 
-/** The tasks of a step. */
+/** The tasks chosen for a step. */
 export interface ChosenTasks {
   readonly tasks: readonly Task[];
-  /** Position of each in the order. */
+  /** Position of each task in the order of the training split. */
   readonly cursors: readonly number[];
-  /** Where the next step begins to look. */
+  /** Position from which the next step chooses. */
   readonly nextCursor: number;
-  /** Positions that were looked at and not taken. */
+  /** Number of tasks that were considered and not chosen. */
   readonly numPassedOver: number;
 }
 
@@ -32,13 +33,13 @@ export class Curriculum {
     this.#history = new TaskHistory(config, runSeed);
   }
 
-  /** Takes note of committed steps, in their order (C1). */
+  /** Records the visits of committed steps, in the order of the steps (C1). */
   record(visits: readonly TaskVisitRow[]): void {
     this.#history.record(visits);
     this.#cursor = visits.at(-1)?.nextCursor ?? this.#cursor;
   }
 
-  /** @param ask the tasks at consecutive positions of the training split's order. */
+  /** @param ask returns `count` tasks at consecutive positions of the training split's order, from `cursor`. */
   async choose(
     count: number,
     ask: (cursor: number, count: number) => Promise<readonly Task[]>,

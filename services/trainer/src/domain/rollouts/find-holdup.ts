@@ -1,61 +1,62 @@
 /**
- * Whose turn it is when scored rollouts do not come: from what the bus knows of the way between job and score.
+ * Finds out why no scored rollouts arrive and who must act, from what the message bus knows about jobs and episodes.
  *
- * H1: a service that does not answer and has work of this kind is named before one that is merely busy.
- * H2: work is looked at in the order of its way: jobs, the policy that they need, episodes to score.
- * H3: there is always an answer: where nothing is under way any more, it is the trainer's turn to publish again.
- * H4: a full stream of episodes is people's turn only where nothing in it could be dropped: this run alone is in it, with
- *     nothing but what is waited for.
+ * H1: A service that has work to do and does not answer is named before a service that is only busy.
+ * H2: The stages are checked in the order in which a rollout passes them: its job, the policy version that it needs, the
+ *     scoring of its episode.
+ * H3: There is always an answer: when no stage has anything to do, the trainer must publish the jobs again.
+ * H4: When the stream of episodes is full, the user must act only if none of its episodes can be dropped: they all belong to
+ *     this run, and the run still needs all of them.
  */
 
 import { type Wait, WaitOwner } from "../report/wait.ts";
 import type { EpisodeRoom } from "./scored-rollout.ts";
 
-/** What one look at the bus tells. */
+/** The state of the bus at one moment. */
 export type PipelineView =
   | { readonly kind: "bus_silent" }
   | {
       readonly kind: "seen";
-      /** Services of which no process answers. */
+      /** Services that have no process that answers. */
       readonly silent: readonly string[];
-      /** Jobs of this run that are not done. */
+      /** Number of this run's jobs that are not done. */
       readonly jobs: number;
-      /** Jobs of all runs that nobody has taken, and that agent-rollout works on. */
+      /** Number of jobs, of all runs, that agent-rollout has not taken yet, and that it works on. */
       readonly jobsPending: number;
       readonly jobsInWork: number;
-      /** Finished episodes of all runs that are not scored. */
+      /** Number of finished episodes, of all runs, that are not scored. */
       readonly unscored: number;
-      /** Where it is full, who has an episode to store holds it. */
+      /** The stream of episodes. While it is full, agent-rollout and the judge keep the episodes that they have to store. */
       readonly episodes: EpisodeRoom;
-      /** Replicas of this run's policy. */
+      /** Replicas of inference-gateway that serve this run's policy. */
       readonly replicas: readonly ReplicaView[];
     };
 
 export interface ReplicaView {
   readonly name: string;
   readonly versions: readonly number[];
-  /** What it does beside serving; empty = nothing. */
+  /** What the replica does apart from serving; empty = nothing. */
   readonly activity: string;
 }
 
-/** What is waited for. */
+/** The rollouts that the run waits for. */
 export interface MissingRollouts {
-  /** Such as "step 3". */
+  /** What needs the rollouts, such as "step 3". */
   readonly what: string;
   readonly missing: number;
   readonly total: number;
-  /** Jobs that are not in the queue yet. */
+  /** Number of jobs that are not in the queue yet. */
   readonly unpublished: number;
-  /** Policy version that its jobs need; undefined where a script acts in the policy's place. */
+  /** Policy version that the jobs need; undefined if a script acts instead of the policy. */
   readonly version: number | undefined;
   readonly runId: string;
   /** First position of the stream of episodes that the run still needs. */
   readonly neededFrom: number;
-  /** Whether that is for steps that a restart would replay, beside what is waited for. */
+  /** Whether some of the needed episodes belong to steps that a restart would replay. */
   readonly keepsSteps: boolean;
 }
 
-/** @returns what the run waits for, without the time since when. */
+/** @returns what the run waits for and who must act; the caller adds since when. */
 export function findHoldup(wanted: MissingRollouts, view: PipelineView): Pick<Wait, "text" | "owner"> {
   const rollouts = `${wanted.missing} of ${wanted.total} rollouts of ${wanted.what}`;
   if (view.kind === "bus_silent") {
@@ -106,7 +107,7 @@ function fullStream(
   return { text: `${full}${others}; ${held}`, owner: WaitOwner.bus };
 }
 
-/** Why nobody serves the version; empty where somebody does. */
+/** @returns why no replica serves the version; empty if one does. */
 function replicasBehind(version: number, replicas: readonly ReplicaView[]): string {
   if (replicas.length === 0) return `no replica of inference-gateway serves version ${version}`;
   if (replicas.some(({ versions }) => versions.includes(version))) return "";
@@ -117,8 +118,8 @@ function replicasBehind(version: number, replicas: readonly ReplicaView[]): stri
   return `inference-gateway is behind version ${version}: ${said.join("; ")}`;
 }
 
-/** The way of rollouts from the job to the scored episode, seen from outside. */
+/** Observes the rollouts between their job and their scored episode. */
 export interface Pipeline {
-  /** Settles within seconds. */
+  /** Settles within a few seconds. */
   look(runId: string, signal: AbortSignal): Promise<PipelineView>;
 }

@@ -4,7 +4,7 @@ import { eventually } from "@hone/testing";
 import { ENOUGH_WAITING, FREE_JOBS, JobPacer } from "./job-pacer.ts";
 
 describe("JobPacer", () => {
-  /** A queue with a number of jobs that wait, and what the pacer said and asked. */
+  /** A queue with a number of waiting jobs, and a record of how often the pacer checked it and what it reported. */
   const world = (waiting: number) => {
     const ended = new AbortController();
     const state = { waiting, looks: 0, held: [] as (number | undefined)[], left: 0 };
@@ -25,13 +25,13 @@ describe("JobPacer", () => {
     return { state, ended, leave };
   };
 
-  test("lets the jobs of a usual step go without asking", async () => {
+  test("publishes the jobs of a usual step without a check of the queue", async () => {
     const { state, leave } = world(1_000_000);
     await leave(FREE_JOBS);
     assert.equal(state.looks, 0);
   });
 
-  test("holds further jobs while enough wait, says so, and goes on when they are taken", async () => {
+  test("makes further jobs wait while enough are in the queue, reports it, and continues when they are taken", async () => {
     const { state, leave } = world(ENOUGH_WAITING);
     const all = leave(FREE_JOBS + 10);
     await eventually("the eleventh to be held", () => state.held.length > 0);
@@ -41,7 +41,7 @@ describe("JobPacer", () => {
     assert.equal(state.held.at(-1), undefined);
   });
 
-  test("fills the queue up to the mark and looks again, also for many that ask at once", async () => {
+  test("fills the queue up to its limit before it checks again, also for many concurrent calls", async () => {
     const { state, leave } = world(0);
     await Promise.all(Array.from({ length: FREE_JOBS + ENOUGH_WAITING }, () => leave(1)));
     assert.equal(state.looks, 1);

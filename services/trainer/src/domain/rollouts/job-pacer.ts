@@ -1,29 +1,29 @@
 /**
- * How fast one run may fill the queue that all runs share. The queue is first in, first out: what one run puts there all
- * at once, every other run waits for.
+ * Limits how fast one run may fill the queue that all runs share. The queue is first in, first out: if one run published
+ * all its jobs at once, every other run would wait until they are done.
  *
- * Q1: the first jobs of a gathering go out without asking, so that a step of the usual size never waits.
- * Q2: further ones go out while few jobs of all runs wait to be taken. A run that comes with 64 jobs beside one with
- *     50,000 therefore stands behind a thousand of those, not behind all.
- * Q3: who is held says so, and goes on when agent-rollout has taken enough; the signal ends the wait.
+ * Q1: The first jobs of a step or evaluation are published at once, so that one of the usual size never waits.
+ * Q2: Further jobs are published only while few jobs of all runs are waiting in the queue. So a run with 64 jobs that starts
+ *     beside a run with 50,000 waits behind about a thousand of them, not behind all.
+ * Q3: A run that must wait reports it, and continues when agent-rollout has taken enough jobs; the signal ends the wait.
  */
 
 import { delay } from "@hone/core";
 
-/** Jobs of one gathering that go out without asking (Q1). */
+/** Number of jobs that are published without a check of the queue (Q1). */
 export const FREE_JOBS = 512;
 /**
- * Jobs of all runs that may wait to be taken before more go out (Q2): what agent-rollout takes within seconds, and enough
- * that it never runs dry between two looks.
+ * While this many jobs of all runs wait in the queue, no more are published (Q2). It is few enough that agent-rollout takes
+ * them within seconds, and many enough that agent-rollout always has work until the queue is checked again.
  */
 export const ENOUGH_WAITING = 1_024;
-/** Between two looks; one costs the server a lookup. */
+/** Time between two checks of the queue; each check is one request to the server. */
 const LOOK_INTERVAL_MS = 100;
 
 export interface JobPacerDeps {
-  /** Jobs of all runs that nobody has taken; waits and tells by itself while the bus is away. */
+  /** @returns the number of jobs of all runs that wait in the queue; while the bus is unavailable, it reports so and waits. */
   readonly waitingJobs: () => Promise<number>;
-  /** Told how many wait when a job is held, and undefined when it goes on (Q3). */
+  /** Called with the number of waiting jobs when a job must wait, and with undefined when publishing continues (Q3). */
   readonly onHeld: (waiting: number | undefined) => void;
   readonly signal: AbortSignal;
 }
@@ -37,7 +37,7 @@ export class JobPacer {
     this.#deps = deps;
   }
 
-  /** Resolves when one more job may go out. @throws the reason of the signal. */
+  /** Resolves when one more job may be published. @throws the reason of the signal. */
   async leave(): Promise<void> {
     while (this.#leaves === 0) {
       this.#refill ??= this.#wait().finally(() => {

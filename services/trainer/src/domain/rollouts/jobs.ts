@@ -1,8 +1,8 @@
 /**
- * Tasks and the jobs that rollouts are made by, as the run needs them from outside.
+ * The interfaces through which a run gets its tasks and publishes the jobs that ask for rollouts.
  *
- * A failure that passes by itself (a bus, a database or a service that is away) is thrown as a RetryableError; the
- * loop waits for it and says so in the run's status. Everything else ends the attempt at the run.
+ * A temporary failure (the bus, the database or a service is unavailable) is thrown as a RetryableError: the run waits until
+ * it is over and reports the wait in its status. Any other error ends this attempt at the run.
  */
 
 import type { Endpoint } from "@hone/config";
@@ -11,7 +11,7 @@ import type { SamplingParameters } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
 import type { RunRecord } from "../run/run-record.ts";
 
-/** One dataset row, or an environment with its seed; the trainer passes it on unread. */
+/** One dataset row, or an environment with its seed. The trainer passes it on without reading it. */
 export interface Task {
   readonly id: string;
   readonly environment: string;
@@ -22,7 +22,7 @@ export interface Task {
 
 /** Consecutive tasks of one split. */
 export interface TaskRequest {
-  /** The split's part of the run file as JSON. */
+  /** The part of the run file that describes the split, as JSON. */
   readonly sourceJson: string;
   readonly runSeed: number;
   readonly cursor: number;
@@ -31,20 +31,20 @@ export interface TaskRequest {
 }
 
 export interface TaskSource {
-  /** @returns the tasks and how many distinct ones the source has. */
+  /** @returns the tasks, and how many distinct tasks the source has. */
   batch(request: TaskRequest, signal: AbortSignal): Promise<{ tasks: Task[]; size: number }>;
 }
 
-/** What varies from job to job of one run. */
+/** A request for one rollout: what differs between the jobs of one run. */
 export interface Job {
   readonly slot: Slot;
   readonly task: Task;
   /** Position of the task in its split's order. */
   readonly cursor: number;
   readonly sampling: SamplingParameters;
-  /** Scripted policy that takes the model's place. */
+  /** Name of the scripted policy that acts instead of the run's model. */
   readonly scriptedPolicy?: string;
-  /** A model outside that takes its place. */
+  /** An external model that acts instead of the run's model. */
   readonly endpoint?: Endpoint;
   readonly lowestVersion: number;
   readonly highestVersion: number;
@@ -53,20 +53,20 @@ export interface Job {
 export interface JobQueue {
   /**
    * Stores a job.
-   * @returns false when the queue saw a job of this slot lately, and of this repetition: nothing was stored.
-   * @throws {RetryableError} when the bus is away, or at once when the queue holds as many jobs of the run as it takes.
+   * @returns false if the queue recently received a job of this slot with the same repetition; then nothing was stored.
+   * @throws {RetryableError} when the bus is unavailable, or when the queue already holds as many jobs of the run as it accepts.
    */
   publish(run: RunRecord, job: Job, options: PublishJobOptions): Promise<boolean>;
-  /** Jobs of all runs that nobody has taken. */
+  /** @returns the number of jobs, of all runs, that agent-rollout has not taken yet. */
   waitingJobs(): Promise<number>;
-  /** Runs of which a job is stored. */
+  /** @returns the ids of the runs that have a job in the queue. */
   runs(): Promise<string[]>;
-  /** Drops the run's jobs that nobody has taken. */
+  /** Removes the run's jobs that agent-rollout has not taken yet. */
   purge(runId: string): Promise<void>;
 }
 
 export interface PublishJobOptions {
-  /** 0 at first; each higher one makes a queue take a slot that it has seen. */
+  /** 0 for the first job of a slot. The queue accepts another job of the same slot only with a higher number. */
   readonly repetition: number;
   readonly trace: Context;
   readonly signal: AbortSignal;

@@ -12,14 +12,14 @@ import { batchSlots, RolloutGatherer } from "./rollout-gatherer.ts";
 import { RolloutInbox } from "./rollout-inbox.ts";
 import { RolloutTraces } from "./rollout-traces.ts";
 
-/* A queue that has acknowledged jobs and lost them. */
+/* These tests use a queue that acknowledges jobs and then loses them. */
 
 const DEADLINE_MS = 100;
 const SILENCE_MS = 50;
 const ignore = () => undefined;
 
 describe("RolloutGatherer", () => {
-  test("publishes lost jobs again, so that the queue takes them", async () => {
+  test("publishes lost jobs again with a repetition that the queue accepts", async () => {
     await using lossy = gatherFromLossyQueue(0);
     const rollouts = await lossy.gathered;
     assert.deepEqual(
@@ -29,14 +29,14 @@ describe("RolloutGatherer", () => {
     assert.deepEqual(lossy.repetitions, [0, 0, 0, 0, 1, 1, 1, 1]);
   });
 
-  test("publishes nothing again while the queue has the run's jobs", async () => {
+  test("publishes no job again while the queue has jobs of the run", async () => {
     await using lossy = gatherFromLossyQueue(4);
     await Promise.race([lossy.gathered, delay(5 * (DEADLINE_MS + SILENCE_MS))]);
     assert.deepEqual(lossy.repetitions, [0, 0, 0, 0]);
   });
 });
 
-/** @param jobsLeft what the queue says to have of the run's jobs. */
+/** @param jobsLeft number of the run's jobs that the queue reports. */
 function gatherFromLossyQueue(jobsLeft: number) {
   const config = testConfig({ rollout: { tasksPerStep: 2, groupSize: 2, deadlineMs: DEADLINE_MS } });
   const run = testRun({ config });

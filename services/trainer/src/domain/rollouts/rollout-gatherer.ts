@@ -1,16 +1,17 @@
 /**
- * From slots to rollouts: publishes the jobs that are missing and waits for their scored episodes.
+ * Collects the rollouts of a list of slots: publishes the jobs whose rollouts are missing and waits for their scored episodes.
  *
- * G1: what is stored in the stream already is read before anything is published, so a restart makes no rollout again.
- * G2: publishing is idempotent: the queue refuses a slot that it saw lately, and of two episodes the first counts.
- * G3: after a long silence the missing jobs are published once more, under new names, where the queue has none of the
- *     run's any more; this heals a queue or a stream that lost them.
- * G4: after a short silence the bus is looked at, and the run's status names whose turn it is; nothing is asked while
- *     rollouts arrive.
- * G5: jobs that cannot go out, as the queue is full or other runs' jobs come first, are told of with the wait.
- * G6: where the stream of episodes is full, what the run needs no more is dropped from it again, as other readers may have
- *     been behind before. Where that does not help and it keeps steps for a replay, the tenure ends: the next one
- *     replays them, and needs them no more.
+ * G1: Episodes that the stream already holds are read before any job is published, so a restart repeats no rollout.
+ * G2: Publishing is idempotent: the queue refuses a slot that it received recently, and if a slot has two episodes, the
+ *     first one counts.
+ * G3: If no rollout arrives for a long time and the queue has none of the run's jobs any more, the missing jobs are published
+ *     again under new names. This recovers from a queue or a stream that lost messages.
+ * G4: If no rollout arrives for a short time, the state of the bus is examined, and the run's status says who must act. While
+ *     rollouts arrive, nothing is examined.
+ * G5: While jobs cannot be published, because the queue is full or jobs of other runs come first, the run's status says so.
+ * G6: While the stream of episodes is full, episodes that the run no longer needs are dropped again and again, because other
+ *     readers may have needed them until now. If that is not enough and the run keeps episodes for a replay of steps, this
+ *     tenure of the run ends: the next one replays the steps and no longer needs those episodes.
  */
 
 import { delay, describeError, pause, RetryableError, retry, type Slot, slotKey } from "@hone/core";
@@ -29,16 +30,16 @@ import type { RolloutInbox } from "./rollout-inbox.ts";
 import type { RolloutTraces } from "./rollout-traces.ts";
 import type { ScoredRollout, ScoredRollouts } from "./scored-rollout.ts";
 
-/** Jobs being published at once; their acknowledgements come back in batches. */
+/** Number of jobs that are published at the same time; their acknowledgements come back in batches. */
 const PUBLISH_WINDOW = 256;
-/** How long to wait for what the stream holds already before publishing anyway (G2 makes that harmless). */
+/** If the stream is not read to its end after this time, jobs are published anyway; G2 makes that harmless. */
 const CATCH_UP_DEADLINE_MS = 10_000;
-/** Silence after which missing jobs are published again, above a rollout's own deadline (G3). */
+/** Missing jobs are published again when no rollout has arrived for this time plus the deadline of a rollout (G3). */
 const DEFAULT_SILENCE_MS = 120_000;
 const REOPEN_DELAY_MS = 500;
-/** Silence after which one wants to know why (G4): above the length of most rollouts. */
+/** The cause is looked for when no rollout has arrived for this time (G4); most rollouts take less. */
 const QUIET_MS = 3_000;
-/** Silence after which a full stream is not waited for any longer (G6): judge and tracer empty their queues within it. */
+/** How long to wait for room in a full stream (G6); the judge and the tracer empty their queues within this time. */
 const DEFAULT_FULL_MS = 20_000;
 
 export interface GathererDeps {
@@ -52,13 +53,13 @@ export interface GathererDeps {
   readonly reporter: RunReporter;
   readonly logger: Logger;
   readonly signal: AbortSignal;
-  /** Above a rollout's deadline, after which missing jobs are published again. @default 120_000 */
+  /** Missing jobs are published again when no rollout arrives for this time plus a rollout's deadline. @default 120_000 */
   readonly silenceMs?: number;
-  /** How long a full stream of episodes is waited for before steps are replayed to make room. @default 20_000 */
+  /** How long the stream of episodes may stay full before steps are replayed to make room. @default 20_000 */
   readonly fullMs?: number;
 }
 
-/** Jobs that are still to be published, and why they are held; "" = they are not (G5). */
+/** The number of jobs that are not published yet, and the reason why they must wait; "" = they need not wait (G5). */
 interface Unpublished {
   count: number;
   reason: string;
@@ -72,7 +73,7 @@ export class RolloutGatherer {
     this.#deps = deps;
   }
 
-  /** Reads the run's part of the stream into the inbox until the signal aborts. */
+  /** Reads the run's scored episodes from the stream into the inbox until the signal aborts. */
   async read(): Promise<void> {
     const { run, rollouts, inbox, traces, logger, signal } = this.#deps;
     while (!signal.aborted) {
@@ -89,8 +90,8 @@ export class RolloutGatherer {
   }
 
   /**
-   * Gathers the rollouts of `jobs`, in their order.
-   * @param what named in the run's status, such as "step 3".
+   * Gathers the rollouts of `jobs`, in the order of the jobs.
+   * @param what what needs the rollouts, such as "step 3"; it appears in the run's status.
    */
   async gather(
     what: string,
@@ -120,7 +121,7 @@ export class RolloutGatherer {
         this.#heal(jobs, () => lastArrival, unpublished, all),
       );
       const explained = this.#explain(what, jobs, () => lastArrival, unpublished, all);
-      // Publishing and explaining end with the collection at the latest; only their failure may come first.
+      // Publishing and explaining end no later than the collection, so if one of them settles the race, it has failed.
       return await Promise.race([
         collected,
         ...[published, explained].map((each) => each.then(() => collected)),
@@ -133,8 +134,8 @@ export class RolloutGatherer {
   }
 
   /**
-   * Takes rollouts that were trained before out of the stream; none is asked for.
-   * @throws {LostRolloutsError} when the stream does not hold them all.
+   * Takes rollouts that were trained on before from the stream again, without publishing any job.
+   * @throws {LostRolloutsError} when the stream does not hold all of them.
    */
   async recall(what: string, slots: readonly Slot[]): Promise<ScoredRollout[]> {
     const { run, rollouts, inbox, reporter, signal } = this.#deps;
@@ -145,7 +146,7 @@ export class RolloutGatherer {
     reporter.waiting({ text, owner: WaitOwner.bus });
     try {
       let missing = inbox.missing(slots).length;
-      // Of a run that was resumed, an episode that counts more may follow one that is here.
+      // If the run was resumed, a later episode of the stream may replace one that has arrived.
       while ((missing > 0 || run.resumptions > 0) && inbox.nextSequence <= last) {
         await delay(5, { signal });
         missing = inbox.missing(slots).length;
@@ -157,7 +158,7 @@ export class RolloutGatherer {
     }
   }
 
-  /** Waits until the inbox holds what the stream held when the run was taken over. */
+  /** Waits until the inbox has read everything that the stream holds at the time of the call. */
   async #readBacklog(): Promise<void> {
     const { run, rollouts, inbox, reporter, logger, signal } = this.#deps;
     const last = await reporter.untilAvailable({ text: "the stream of episodes", owner: WaitOwner.bus }, () =>
@@ -170,7 +171,7 @@ export class RolloutGatherer {
     }
   }
 
-  /** @param repetition above 0 where the queue has seen these jobs before and is to take them again (G3). */
+  /** @param repetition above 0 if the queue received these jobs before and must accept them again (G3). */
   async #publishMissing(
     jobs: readonly Job[],
     unpublished: Unpublished,
@@ -281,8 +282,8 @@ export class RolloutGatherer {
       }
       since = performance.now();
       const view = await pipeline.look(run.runId, signal).catch(() => undefined);
-      // A queue that has them still is slow or waits for somebody: more of the same would make it longer. A bus that was
-      // killed may show jobs that are done; of those nobody takes any.
+      // If the queue still has the jobs, it is slow or waits for a service, and publishing them again would only make it
+      // longer. After the bus was killed it may still list jobs that are done; those are neither waiting nor being worked on.
       if (view?.kind !== "seen" || (view.jobs > 0 && view.jobsPending + view.jobsInWork > 0)) continue;
       logger.warn("no rollout came for long: publishes the missing jobs again", { silenceMs });
       await this.#publishMissing(jobs, unpublished, signal, ++repetition);
@@ -295,7 +296,7 @@ function heldText({ count, reason }: Unpublished): string {
   return count === 0 || reason === "" ? "" : `; ${count} jobs are not published yet (${reason})`;
 }
 
-/** Slots of a batch: every task with every index, in order. */
+/** @returns the slots of a batch: for each task in turn, one slot for each rollout of its group. */
 export function batchSlots(split: Slot["split"], step: number, taskCount: number, groupSize: number): Slot[] {
   return Array.from({ length: taskCount * groupSize }, (_, i) => ({
     split,

@@ -97,7 +97,7 @@ describe("RolloutInbox", () => {
   });
 
   test("counts what was made since a failed run was resumed, and the latest of what it replays", async () => {
-    // Step 1 is committed and replayed, step 2 is made anew; the run was resumed twice.
+    // The run was resumed twice. Step 1 is committed and replayed; the rollouts of step 2 are made again.
     const counts = ({ slot, resumption }: ScoredRollout) => resumption === 2 || slot.step === 1;
     const inbox = new RolloutInbox(() => false, 1, counts);
     assert.equal(inbox.offer(scored(slot(0), 1, 1, 0)), true);

@@ -1,18 +1,19 @@
 /**
- * Where scored rollouts of one run wait until the step, evaluation or warm start that asked for them takes them.
+ * Keeps the scored rollouts of one run until the step, evaluation or warm start that asked for them collects them.
  *
- * I1: the first scored episode of a rollout wins; later ones change nothing.
- * I2: a rollout that no collection can need any more is dropped, so the inbox holds at most what is in flight.
- * I3: what `collect` returns follows the order of the slots asked for, never the order of arrival.
- * I4: every wait ends: when the last slot arrives (the stream's reader unblocks it) or when the signal aborts.
- * I5: of a run that was resumed after a failure, what was made before does not count where it was not trained; of what
- *     was, the episode of the latest resumption counts.
+ * I1: The first scored episode of a rollout counts; later ones change nothing.
+ * I2: A rollout that no collection can need any more is dropped, so the inbox holds at most the rollouts in flight.
+ * I3: `collect` returns the rollouts in the order of the requested slots, whatever their order of arrival.
+ * I4: Every wait ends: when the rollout of the last slot arrives (the reader of the stream delivers it) or when the signal
+ *     aborts.
+ * I5: If the run was resumed after a failure, rollouts that were made before the resumption count only if a committed step
+ *     trained on them; if such a rollout was made more than once, the episode of the latest resumption counts.
  */
 
 import { raceAbortable, type Slot, slotKey } from "@hone/core";
 import type { ScoredRollout } from "./scored-rollout.ts";
 
-/** A collection that is being waited for. */
+/** A collection whose rollouts have not all arrived. */
 interface Waiting {
   readonly missing: Set<string>;
   readonly onArrival: () => void;
@@ -27,9 +28,9 @@ export class RolloutInbox {
   #lastSequence: number;
 
   /**
-   * @param isObsolete whether a slot was dealt with already, by a commit or a recorded evaluation.
+   * @param isObsolete whether a committed step or a recorded evaluation has already used the slot.
    * @param fromSequence first position of the stream that will be read.
-   * @param counts whether an episode was made for the run as it is now (I5).
+   * @param counts whether an episode counts, given the resumptions of the run (I5).
    */
   constructor(
     isObsolete: (slot: Slot) => boolean,
@@ -41,14 +42,14 @@ export class RolloutInbox {
     this.#lastSequence = fromSequence - 1;
   }
 
-  /** Position of the stream behind the last message seen. */
+  /** The position in the stream that follows the last message read. */
   get nextSequence(): number {
     return this.#lastSequence + 1;
   }
 
   /**
-   * First position of the stream that is still needed once what was collected is committed: that of the first rollout that
-   * waits here, such as one of the step after those that a restart replays, or else the one behind the last message seen.
+   * The first position of the stream that is still needed once everything that was collected is committed: the position of
+   * the first rollout in the inbox, or, if the inbox is empty, the position that follows the last message read.
    */
   get neededFrom(): number {
     let first = this.nextSequence;
@@ -60,7 +61,10 @@ export class RolloutInbox {
     return this.#arrived.size;
   }
 
-  /** Takes in what the stream brought, in its order; a stream that began again has lower positions. @returns whether it was kept. */
+  /**
+   * Takes the next rollout of the stream; a stream that was created anew has lower positions.
+   * @returns whether the rollout was kept.
+   */
   offer(scored: ScoredRollout): boolean {
     this.#lastSequence = scored.sequence;
     const { slot } = scored;
@@ -77,21 +81,21 @@ export class RolloutInbox {
     return true;
   }
 
-  /** Drops what became obsolete since it arrived (I2). */
+  /** Drops the rollouts that have become obsolete since they arrived (I2). */
   prune(): void {
     for (const [key, { slot }] of this.#arrived) {
       if (this.#isObsolete(slot)) this.#arrived.delete(key);
     }
   }
 
-  /** Which of `slots` have not arrived, in their order. */
+  /** @returns those of `slots` whose rollouts have not arrived, in the same order. */
   missing<S extends Slot>(slots: readonly S[]): S[] {
     return slots.filter((slot) => !this.#arrived.has(slotKey(slot)));
   }
 
   /**
-   * Waits until every slot has arrived and takes the rollouts out (I3, I4).
-   * @param onProgress told how many of them are here, at once and at each arrival.
+   * Waits until the rollout of every slot has arrived and takes the rollouts out of the inbox (I3, I4).
+   * @param onProgress called with the number of rollouts that have arrived, at once and at each arrival.
    */
   async collect(
     slots: readonly Slot[],

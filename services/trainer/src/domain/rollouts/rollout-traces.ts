@@ -1,8 +1,8 @@
 /**
- * Root spans of rollouts: opened when a job is sent, ended when its scored episode arrives.
+ * The root spans of rollouts: each starts when its job is published and ends when its scored episode arrives.
  *
- * A span lives in the process that sent the job; after a restart the trace goes on without its root's end, and what
- * follows (judge, train) still joins it through the context that the messages carry.
+ * A span exists only in the process that published the job. After a restart of the trainer the root span is never ended, but
+ * the later spans of the trace (judge, train) still join it through the trace context that the messages carry.
  */
 
 import { groupIdOf, rolloutIdOf, slotKey } from "@hone/core";
@@ -14,7 +14,7 @@ import type { ScoredRollout } from "./scored-rollout.ts";
 export class RolloutTraces {
   readonly #open = new Map<string, Span>();
 
-  /** Starts the root span of a job; `drop` forgets it where the queue had the job already, under another root. */
+  /** Starts the root span of a job. `drop` discards it if the queue already had the job, with another root span. */
   open(run: RunRecord, { slot, task }: Job): { context: Context; drop: () => void } {
     const span = startSpan(SpanName.rollout, {
       parent: "root",
@@ -36,7 +36,7 @@ export class RolloutTraces {
     return { context: contextOf(span), drop: () => void this.#open.delete(key) };
   }
 
-  /** Ends the root span of a rollout, if this process opened it. */
+  /** Ends the root span of a rollout, if this process started it. */
   scored(rollout: ScoredRollout): void {
     const key = slotKey(rollout.slot);
     const span = this.#open.get(key);
@@ -51,7 +51,7 @@ export class RolloutTraces {
     span.end();
   }
 
-  /** Ends what is open, as the run goes no further here. */
+  /** Ends all open spans, because this process no longer continues the run. */
   close(): void {
     for (const span of this.#open.values()) span.end();
     this.#open.clear();

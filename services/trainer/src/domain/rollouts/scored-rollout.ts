@@ -1,41 +1,41 @@
-/** A rollout as it came over the stream: what training reads of it, and where it stood. */
+/** A rollout as the stream of episodes delivers it, with what training needs and its position in the stream. */
 
 import type { Rollout } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
 
 export interface ScoredRollout extends Rollout {
-  /** Position in the stream. */
+  /** Position in the stream of episodes. */
   readonly sequence: number;
-  /** Room that it takes in the stream as a scored episode. */
+  /** Size of its scored episode in the stream. */
   readonly bytes: number;
-  /** How often the run had been resumed after a failure when it asked for the rollout. */
+  /** How many times the run had been resumed after a failure when it asked for the rollout. */
   readonly resumption: number;
-  /** Trace of the rollout, which its `train` span joins. */
+  /** Trace context of the rollout; its `train` span joins this trace. */
   readonly trace: Context;
 }
 
-/** How much the stream of episodes holds, and of whom. */
+/** How much the stream of episodes holds, and which runs the episodes belong to. */
 export interface EpisodeRoom {
   readonly bytes: number;
-  /** Undefined = nobody gave it a size. */
+  /** Undefined = the stream has no limit. */
   readonly maxBytes: number | undefined;
-  /** Whether who has an episode to store may have to hold it. */
+  /** Whether a service may have to wait before it can store an episode. */
   readonly isFull: boolean;
-  /** Position of the first episode that is there. */
+  /** Position of the first episode that the stream still holds. */
   readonly firstSequence: number;
-  /** Runs of which it holds an episode. */
+  /** Ids of the runs that have an episode in the stream. */
   readonly runs: readonly string[];
 }
 
 /** The scored rollouts of a run, in the order of the stream. */
 export interface ScoredRollouts {
   read(runId: string, fromSequence: number, signal: AbortSignal): AsyncIterable<ScoredRollout>;
-  /** Position of the last scored episode of the run that is stored now; 0 = there is none. */
+  /** @returns the position of the run's last scored episode that is stored now; 0 = there is none. */
   lastSequence(runId: string): Promise<number>;
-  /** Runs of which an episode is stored, finished or scored. */
+  /** @returns the ids of the runs that have an episode in the stream, finished or scored. */
   runs(): Promise<string[]>;
-  /** What the stream holds of all runs, and how much it may. */
+  /** @returns how much the stream holds for all runs together, and how much it may hold. */
   room(): Promise<EpisodeRoom>;
-  /** Drops the run's episodes below a position, as far as no other reader needs them; the tracer may be left behind. */
+  /** Drops the run's episodes below a position, except those that a reader other than the tracer still needs. */
   purgeBelow(runId: string, sequence: number): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** Tasks of the splits, asked for in the run's own terms. */
+/** Gets the tasks of a run's splits from the dataset service: for a step, the warm start or an evaluation. */
 
 import type { FileSource, RunConfig } from "@hone/config";
 import { deriveSeed } from "@hone/core";
@@ -7,20 +7,20 @@ import { WaitOwner } from "../report/wait.ts";
 import { type ChosenTasks, Curriculum } from "./curriculum.ts";
 import type { Task, TaskSource } from "./jobs.ts";
 
-/** The tasks of a batch, and where each stands in the split's order. */
+/** The tasks of a batch, and the position of each in the split's order. */
 export interface TaskBatch {
   readonly cursors: readonly number[];
   readonly tasks: readonly Task[];
 }
 
-/** Tasks of a step, with what only a curriculum says of them. */
+/** The tasks of a step; the additional fields are set only if the run has a curriculum. */
 export type StepTasks = TaskBatch & Partial<Pick<ChosenTasks, "nextCursor" | "numPassedOver">>;
 
-/** Few enough that tokenizing them does not hold up a lease. */
+/** Few enough rows that the trainer renews its lease on the run in time, although tokenizing them blocks the process. */
 const ROWS_AT_ONCE = 200;
 
 export class SplitTasks {
-  /** Undefined where every task comes as often as every other. */
+  /** Undefined if the run has no curriculum; then every task comes equally often. */
   readonly curriculum: Curriculum | undefined;
   readonly #config: RunConfig;
   readonly #source: TaskSource;
@@ -35,8 +35,9 @@ export class SplitTasks {
   }
 
   /**
-   * Tasks of a step, from 1: consecutive ones of the shuffled training split, or those that the curriculum takes of it, which
-   * has taken note of every step before.
+   * @param step counts from 1.
+   * @returns consecutive tasks of the shuffled training split, or the ones that the curriculum chooses from it. The curriculum
+   *   must have recorded every earlier step.
    */
   async step(step: number): Promise<StepTasks> {
     const { tasksPerStep } = this.#config.rollout;
@@ -49,12 +50,12 @@ export class SplitTasks {
     return this.#training(this.#config.seed, (step - 1) * tasksPerStep, tasksPerStep);
   }
 
-  /** Tasks of the warm start: the training split under an order of its own. */
+  /** @returns the tasks of the warm start: the training split, shuffled in an order used only for the warm start. */
   async warmStart(count: number): Promise<TaskBatch> {
     return this.#training(deriveSeed(this.#config.seed, "warm-start"), 0, count);
   }
 
-  /** The first `limit` tasks of the evaluation split in its own order; all of them without a limit. */
+  /** @returns the first `limit` tasks of the evaluation split, in the order of its source; without a limit, all of them. */
   async evaluation(limit?: number): Promise<TaskBatch> {
     const source = this.#config.dataset.eval;
     if (source === undefined) return batchFrom(0, []);
@@ -64,7 +65,7 @@ export class SplitTasks {
     return batchFrom(0, count === 1 ? tasks : (await ask(count)).tasks);
   }
 
-  /** Every row of a source in its own order, a stretch at a time. */
+  /** Yields every row of a source, in the order of the source, a batch of rows at a time. */
   async *rows(source: FileSource): AsyncGenerator<{ rows: readonly Task[]; total: number }> {
     const ask = (cursor: number, count: number) => this.#ask(source, this.#config.seed, cursor, count, false);
     const { size } = await ask(0, 1);
@@ -87,7 +88,7 @@ export class SplitTasks {
   }
 }
 
-/** Consecutive tasks. */
+/** @returns the batch of consecutive tasks that starts at position `cursor`. */
 function batchFrom(cursor: number, tasks: readonly Task[]): TaskBatch {
   return { cursors: tasks.map((_, i) => cursor + i), tasks };
 }

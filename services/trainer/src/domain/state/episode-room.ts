@@ -1,16 +1,16 @@
 /**
- * Sees to it that the stream of episodes has room for what a run does next.
+ * Makes sure that the stream of episodes has room for the next step of a run.
  *
- * A run keeps the episodes of all steps since its last whole state (one with the optimizer), so that a restart can train
- * them again. A stream that fills with them would stop the run for good: the next step needs room, and room comes only
- * with the next whole state, which follows a step.
+ * A run keeps the episodes of all steps since its last whole state (one that includes the optimizer), so that a restart can
+ * train on them again. If these episodes filled the stream, the run would stop for good: the next step needs room, and room
+ * is made only by the next whole state, which is written after a step.
  *
- * M1: a step is committed with a whole state, due or not, where the episodes before the next commit may not fit. That is decided
- *     before each commit, from the stream as it is then: if the process dies in between, the next one decides anew.
- * M2: the decision says what is written, never what is trained: weights and their digest are the same with either.
- * M3: where the decision was wrong because the episodes suddenly grew, the run starts again (see rollout-gatherer.ts): its
- *     steps are replayed into a whole state, and their episodes dropped.
- * M4: a step that alone is larger than the stream waits for people, and the published state says so.
+ * M1: A step is committed with a whole state, even before one is due, if the episodes until the next commit may not fit. This
+ *     is decided before each commit, from the stream as it is then; if the process dies in between, the next one decides again.
+ * M2: The decision changes only what is written, never the training: the weights and their digest are the same either way.
+ * M3: If the decision was wrong because the episodes suddenly became larger, the run starts again (see rollout-gatherer.ts):
+ *     its steps are replayed, a whole state is written, and their episodes are dropped.
+ * M4: If the episodes of a single step do not fit into the stream, the user must act, and the run's status says so.
  */
 
 import type { Logger } from "@hone/telemetry";
@@ -20,25 +20,25 @@ import type { RolloutInbox } from "../rollouts/rollout-inbox.ts";
 import type { EpisodeRoom, ScoredRollout, ScoredRollouts } from "../rollouts/scored-rollout.ts";
 import type { RunRecord } from "../run/run-record.ts";
 
-/** The run, and the stream of its episodes. */
+/** The run and access to its stream of episodes. */
 interface RoomContext {
   readonly run: RunRecord;
   readonly rollouts: ScoredRollouts;
   readonly logger: Logger;
 }
 
-/** An episode is stored twice, once finished and once scored. */
+/** Each episode is stored twice: when it is finished and when it is scored. */
 const COPIES = 2;
-/** Factor for steps of different lengths and for readers that lag behind. */
+/** Allows for steps of different lengths and for readers that are behind. */
 const SLACK = 2;
 
-/** The bytes that rollouts take in the stream. */
+/** @returns the number of bytes that rollouts take in the stream. */
 export function episodeBytes(scored: readonly Pick<ScoredRollout, "bytes">[]): number {
   return COPIES * scored.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /**
- * Whether the stream may have too little room for the episodes before the next commit (M1).
+ * @returns whether the stream may have too little room for the episodes until the next commit (M1).
  * @param bytesToCome what the run itself will store until then; every other run is assumed to store as much.
  */
 export function isRoomShort({ bytes, maxBytes, runs }: EpisodeRoom, bytesToCome: number): boolean {
@@ -47,8 +47,8 @@ export function isRoomShort({ bytes, maxBytes, runs }: EpisodeRoom, bytesToCome:
 }
 
 /**
- * Whether a version is to be written with the optimizer though that is not due.
- * @param bytesToCome what the run will store before the next commit.
+ * @returns whether a version must be written with the optimizer before that is due.
+ * @param bytesToCome number of bytes that the run will store before the next commit.
  */
 export async function isWholeStateWanted(
   { run, rollouts, reporter, logger }: RoomContext & { readonly reporter: RunReporter },
@@ -71,8 +71,8 @@ export async function isWholeStateWanted(
 }
 
 /**
- * Drops the episodes that no restart of the run needs any more; where that fails, the next call tries again. The position
- * that was read counts: in a stream that was created anew, needed episodes have lower positions than the last commit knew.
+ * Drops the episodes that no restart of the run needs any more; if that fails, the next call tries again. The position in the
+ * inbox counts too: in a stream that was created anew, needed episodes have lower positions than the last commit recorded.
  */
 export async function dropUnneededEpisodes({
   run,
