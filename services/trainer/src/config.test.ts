@@ -19,7 +19,7 @@ describe("readTrainerConfig()", () => {
     assert.deepEqual({ nodes, nodesPort }, { nodes: 4, nodesPort: 1_234 });
   });
 
-  test("training has the container's memory, or leaves a quarter of the machine's to others", () => {
+  test("training may use the memory of the container, or three quarters of the machine's", () => {
     const { engineMemoryBytes } = readTrainerConfig({});
     const container = process.constrainedMemory();
     const isContainer = container > 0 && container < totalmem();
@@ -27,7 +27,7 @@ describe("readTrainerConfig()", () => {
     assert.equal(readTrainerConfig({ HONE_TRAINER_MEMORY_MIB: "700" }).engineMemoryBytes, 700 * 2 ** 20);
   });
 
-  test("EPISODES gets its default size back once its setting is removed", () => {
+  test("EPISODES gets its default size again when its setting is removed", () => {
     assert.equal(readTrainerConfig({}).episodesMaxBytes, EPISODES_MAX_BYTES);
     assert.equal(readTrainerConfig({ HONE_EPISODES_MAX_BYTES: "5000000" }).episodesMaxBytes, 5_000_000);
   });
@@ -37,7 +37,7 @@ describe("readTrainerConfig()", () => {
       () => readTrainerConfig({ HONE_TRAINER_NODES: "2" }),
       (error) => error instanceof SettingError && /HONE_TRAINER_NODES must be 1 without/.test(error.message),
     );
-    // What LeaderWorkerSet would have put in its place.
+    // LeaderWorkerSet would have replaced this text by a number.
     assert.throws(() => readTrainerConfig({ HONE_TRAINER_NODES: "$(LWS_GROUP_SIZE)" }), /HONE_TRAINER_NODES/);
   });
 });

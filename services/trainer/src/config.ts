@@ -1,4 +1,4 @@
-/** What the trainer is configured with. */
+/** The configuration of the trainer. */
 
 import { homedir, totalmem } from "node:os";
 import { environmentInteger, type ModelFolders, readEnvironment, readModelFolders } from "@hone/config";
@@ -9,47 +9,47 @@ import { z } from "zod";
 
 export interface TrainerServiceConfig extends BaseConfig {
   /**
-   * A dead trainer's runs are taken over after this by another one. A trainer that comes back under its instance id
-   * takes them at once.
+   * Another trainer takes over the runs of a dead trainer after this time. A trainer that restarts with the same instance id
+   * takes its runs back at once.
    */
   readonly leaseMs: number;
   /** Threads of the embedded training engine; 0 = every core. */
   readonly engineThreads: number;
-  /** Memory that the training of a run may take; default: all that the machine or the container has. */
+  /** Memory that the training of a run may use; by default, the container's memory, or else three quarters of the machine's. */
   readonly engineMemoryBytes: number;
-  /** Where PyTorch workers are run; undefined = this trainer has none. */
+  /** How PyTorch workers are run; undefined = this trainer has none. */
   readonly torch: TorchSettings | undefined;
-  /** Where pretrained models come from. */
+  /** Where pretrained models are downloaded from. */
   readonly hub: HubSettings;
-  /** Where pretrained models may lie. */
+  /** The folders that pretrained models may be read from. */
   readonly modelFolders: ModelFolders;
 }
 
 /** How PyTorch workers are run. */
 export interface TorchSettings {
-  /** The interpreter that has PyTorch. */
+  /** Path of the Python interpreter that has PyTorch. */
   readonly python: string;
-  /** auto = the GPUs where there are some. */
+  /** auto = use the GPUs if there are any. */
   readonly device: "auto" | "cpu" | "cuda";
   readonly startDeadlineMs: number;
   readonly callDeadlineMs: number;
-  /** Machines that the workers of a run spread over, this one among them. */
+  /** Number of machines that the workers of a run are spread over, including this one. */
   readonly nodes: number;
-  /** Where the other nodes find this trainer. */
+  /** Port at which the other nodes connect to this trainer. */
   readonly nodesPort: number;
-  /** What the workers get of this process's environment: nothing that names Hone's servers or holds its secrets. */
+  /** Environment of the workers: this process's variables without the addresses and secrets of Hone. */
   readonly environment: Environment;
 }
 
-/** Importing PyTorch and meeting, on a cold disk. */
+/** Long enough to import PyTorch from a slow disk and to connect all workers. */
 const DEFAULT_START_DEADLINE_MS = 600_000;
-/** Loading or training a minibatch of a large model. */
+/** Long enough to load a large model or to train on one minibatch of it. */
 const DEFAULT_CALL_DEADLINE_MS = 3_600_000;
 
-/** The port that torchrun's own rendezvous is known by. */
+/** The port that torchrun uses for its own rendezvous by default. */
 const DEFAULT_NODES_PORT = 29_400;
 
-/** Short, so that a killed trainer costs seconds; long against a slow database. */
+/** Short, so that a killed trainer costs only seconds, and long compared with a slow answer of the database. */
 const DEFAULT_LEASE_MS = 5_000;
 
 const MIB = 2 ** 20;
@@ -71,8 +71,8 @@ const shape = z.object({
 });
 
 /**
- * @throws {ConfigError} with every variable that is wrong.
- * @throws {SettingError} where there are several nodes and no PyTorch.
+ * @throws {ConfigError} which names every variable that is wrong.
+ * @throws {SettingError} when several nodes are configured without PyTorch.
  */
 export function readTrainerConfig(environment: Environment): TrainerServiceConfig {
   const own = readEnvironment(shape, environment);
@@ -84,7 +84,7 @@ export function readTrainerConfig(environment: Environment): TrainerServiceConfi
   const hub = readHubSettings(environment, homedir());
   return {
     ...base,
-    // Without the variable the stream gets its default size back; other services leave it as the trainer made it.
+    // Without the variable the trainer restores the stream's default size; the other services leave the size unchanged.
     episodesMaxBytes: base.episodesMaxBytes ?? EPISODES_MAX_BYTES,
     leaseMs: own.HONE_TRAINER_LEASE_MS,
     engineThreads: own.HONE_TRAINER_THREADS,
@@ -107,16 +107,16 @@ export function readTrainerConfig(environment: Environment): TrainerServiceConfi
   };
 }
 
-/** What is not Hone's own, nor a token of the hub: workers read files only. */
+/** Removes the variables of Hone and the token of the hub: workers only read files. */
 function withoutOwn(environment: Environment): Environment {
   const kept = Object.entries(environment).filter(([name]) => !/^(HONE_|HF_TOKEN|OTEL_)/.test(name));
   return Object.fromEntries(kept);
 }
 
-/** Of a machine without containers: the generating engine, which holds the model too, and all else need the rest. */
+/** Share of a machine without containers that training uses; the generating engine and everything else need the rest. */
 const OWN_SHARE = 0.75;
 
-/** What training may take of the machine, or of the container where that is less. */
+/** @returns the memory that training may use, in bytes: the container's limit, or else a share of the machine's memory. */
 function machineMemory(): number {
   const constrained = process.constrainedMemory();
   const shared = Math.floor(OWN_SHARE * totalmem());

@@ -1,4 +1,4 @@
-/** Makes the training engine of a run. */
+/** Creates the training engine of a run. */
 
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
@@ -15,7 +15,7 @@ import { type EngineResources, fitEngine } from "./engine-memory.ts";
 import type { TorchFinder } from "./fsdp/find-torch.ts";
 import { FsdpTrainingEngine } from "./fsdp/fsdp-training-engine.ts";
 
-/** What engines are made with. */
+/** What is needed to create an engine. */
 export interface EngineMeans extends EngineResources {
   readonly torch: TorchFinder;
   readonly logger: Logger;
@@ -53,7 +53,7 @@ export async function createEngine(
   });
 }
 
-/** The weights that the engine starts from, and which of them are trained. */
+/** @returns the weights from which the engine starts, and which of them are trained. */
 function startOf(
   { config }: RunRecord,
   origin: RunModel["origin"],

@@ -1,4 +1,4 @@
-/** The disk of the state folder is full for a while in the middle of a run, with the trainer's own log on it. */
+/** In the middle of a run, the disk of the state folder is full for some time; the trainer's log is on the same disk. */
 
 import path from "node:path";
 import { test } from "node:test";

@@ -26,7 +26,7 @@ function runOf(maxContextTokens: number, microbatchTokens: number) {
 }
 
 describe("fitEngine()", () => {
-  test("135 million parameters on rows of 512 tokens fit into 5 GiB, with layers computed twice where passes are long", () => {
+  test("135 million parameters on rows of 512 tokens fit into 5 GiB, with recomputed layers where passes are long", () => {
     const fit = (microbatchTokens: number, gib: number) => {
       assert.deepEqual(memoryProblems(spec, runOf(512, microbatchTokens), resources(gib)), []);
       return fitEngine(spec, runOf(512, microbatchTokens), resources(gib)).recomputedLayers;
@@ -44,7 +44,7 @@ describe("memoryProblems()", () => {
     ["model", runOf(128, 128), 2],
   ];
   for (const [key, run, gib] of refusals) {
-    test(`names ${key} with the figures where lowering it is what helps`, () => {
+    test(`names ${key} and the predicted memory when lowering it helps`, () => {
       const [problem, ...others] = memoryProblems(spec, run, resources(gib));
       assert.deepEqual([problem?.key, others], [key, []]);
       assert.match(

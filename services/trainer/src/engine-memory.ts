@@ -1,4 +1,4 @@
-/** How a run's training fits into the memory there is. */
+/** Checks whether the training of a run fits into the memory of the trainer. */
 
 import { availableParallelism } from "node:os";
 import { hasReference, isTraining, problemMessage, type RunConfig } from "@hone/config";
@@ -7,7 +7,7 @@ import { isLargeModel, planTraining, type TrainingMemory, type TrainingPlan } fr
 import type { Problem } from "./domain/report/run-event.ts";
 import { DEFAULT_ROW_TOKENS } from "./engine/engine-config.ts";
 
-/** What a trainer computes with. */
+/** The resources that a trainer may use. */
 export interface EngineResources {
   /** 0 = one per core. */
   readonly engineThreads: number;
@@ -20,13 +20,13 @@ export interface EngineFit extends TrainingPlan {
 
 const MIB = 2 ** 20;
 
-/** The predicted peak for the longest samples that the run allows, and how the work is done so that it fits. */
+/** @returns the predicted peak memory for the longest samples that the run allows, and the plan that stays below the limit. */
 export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineResources): EngineFit {
   const { engineThreads, engineMemoryBytes } = resources;
   const { microbatchTokens } = config.trainer.engine;
   const extent = {
     threads: engineThreads === 0 ? availableParallelism() : engineThreads,
-    // Rows of a large model may be as long as a microbatch where that saves work.
+    // If it saves work, rows of a large model may be as long as a microbatch.
     rowTokens: Math.max(
       isLargeModel(spec) ? microbatchTokens : DEFAULT_ROW_TOKENS,
       config.rollout.maxContextTokens,
@@ -39,7 +39,7 @@ export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineR
   return planTraining(spec, extent, engineMemoryBytes);
 }
 
-/** What is wrong where the run cannot fit: the key whose lowering frees most, with the numbers. */
+/** @returns the problem of a run that cannot fit: the key that saves most memory when it is lowered, with the numbers. */
 export function memoryProblems(spec: ModelSpec, config: RunConfig, resources: EngineResources): Problem[] {
   if (!isTraining(config) || config.trainer.engine.kind !== "onnx") return [];
   const { memory } = fitEngine(spec, config, resources);

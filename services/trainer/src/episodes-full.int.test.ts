@@ -1,4 +1,4 @@
-/** The stream of episodes is small for what a run keeps in it, or for one step of it. */
+/** The stream of episodes is too small for the episodes that a run keeps in it, or for those of a single step. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -20,15 +20,15 @@ import { followEvents, runFile, startTrainer } from "./testing/trainer-process.t
 const RUN_DEADLINE_MS = 120_000;
 const STEPS = 10;
 const ROLLOUTS = 16;
-/** The least that may be set. */
+/** The smallest value that is allowed. */
 const SMALL_BYTES = 4 * 1024 ** 2;
 const LARGE_BYTES = 64 * 1024 ** 2;
-/** Ten steps of sixteen such episodes are more than the small stream takes, one is a ninth of it. */
+/** Ten steps of sixteen such episodes do not fit into the small stream; one step takes a ninth of it. */
 const EPISODE_BYTES = 30_000;
-/** One step of sixteen such episodes is more than it takes. */
+/** One step of sixteen such episodes does not fit into the stream. */
 const HUGE_EPISODE_BYTES = 300_000;
 
-test("a run goes on in a stream of episodes that its steps fill, and says so where one step does", {
+test("a run continues when its steps fill the stream of episodes, and says so when a single step does", {
   timeout: 480_000,
 }, async () => {
   await using nats = await startNats();

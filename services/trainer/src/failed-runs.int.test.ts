@@ -1,4 +1,4 @@
-/** Runs that fail as a whole, and are resumed: on real servers with the real engine. */
+/** Runs that fail and are resumed, with real servers and the real engine. */
 
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
@@ -93,7 +93,7 @@ describe("a run that failed", { timeout: 240_000 }, () => {
   }
 
   for (const stateEvery of [1, 3]) {
-    test(`says why, and once resumed trains the same as a run that never failed: a whole state every ${stateEvery} versions`, async () => {
+    test(`says why, and after it is resumed trains like a run that never failed, with a whole state every ${stateEvery} versions`, async () => {
       const calm = await submit(`calm-${stateEvery}`, { stateEvery });
       await endOf(calm);
       failIn("lost", 2);
@@ -117,7 +117,7 @@ describe("a run that failed", { timeout: 240_000 }, () => {
         states.join(),
       );
 
-      // While nothing is mended it fails again, by what is made now; a trainer that dies at the moment decides the same.
+      // The cause is still there, so the run fails again on rollouts made now. A trainer that died here would decide the same.
       assert.equal((await control(RunControl.resume, runId)).error, "");
       await eventually("the second try", () => peers.executed.length > 0 && events.of("resumed", runId)[0]);
       await trainer.killAndRestart();
@@ -134,13 +134,13 @@ describe("a run that failed", { timeout: 240_000 }, () => {
         events.of("stepCompleted", runId).map(({ step }) => step),
         [1, 2, 3],
       );
-      await eventually("no episode to be left", async () => {
+      await eventually("the removal of every episode", async () => {
         return (await bus.manager.streams.info(StreamName.episodes)).state.messages === 0;
       });
     });
   }
 
-  test("is not resumed while another one of its name is unfinished", async () => {
+  test("is not resumed while another run of the same name is unfinished", async () => {
     failIn("twice", 1);
     const first = await submit("twice");
     await endOf(first);
@@ -158,7 +158,7 @@ describe("a run that failed", { timeout: 240_000 }, () => {
     await endOf(second);
   });
 
-  test("stays as it is where it was cancelled or completed", async () => {
+  test("is not resumed if it was cancelled or completed", async () => {
     const hold = Promise.withResolvers<void>();
     peers.beforeEpisode = ({ runId }) => (runId.startsWith("stopped") ? hold.promise : Promise.resolve());
     const stopped = await submit("stopped");

@@ -12,14 +12,14 @@ import { RunFolders } from "./domain/state/run-folders.ts";
 import { findModels } from "./find-models.ts";
 import { testConfig } from "./testing/fake-run.ts";
 
-/* The attacker publishes run files, and adapters on a hub. */
+/* These tests assume an attacker who can publish run files and upload adapters to a hub. */
 
 const EXAMPLE = fileURLToPath(new URL("../../../examples/01-frozen-lake/", import.meta.url));
 const TOKENIZER_FILES = ["tokenizer.json", "tokenizer_config.json", "chat_template.jinja"];
 const spec = resolveModelSpec({ family: "llama", vocabSize: 32, hiddenSize: 8, numLayers: 1, numHeads: 2 });
 const options = { signal: new AbortController().signal, onProgress: () => undefined };
 
-describe("models of a run file", () => {
+describe("findModels()", () => {
   let temporary: Awaited<ReturnType<typeof temporaryFolder>>;
   const at = (name: string) => path.join(temporary.path, name);
   before(async () => {
@@ -57,7 +57,7 @@ describe("models of a run file", () => {
   };
 
   for (const [index, name] of ["files/copy", "files/inside"].entries()) {
-    test(`${name} is read: it lies, with its base, where models may lie`, async () => {
+    test(`reads ${name}: the model and its base lie in an allowed folder`, async () => {
       const prepared = await prepare(name, `read-${index}`);
       assert.equal(prepared.kind, "ready", JSON.stringify(prepared));
     });
@@ -70,7 +70,7 @@ describe("models of a run file", () => {
     "files/relative",
     "files/leaking",
   ].entries()) {
-    test(`${name} is refused: it, its base or a file of it lies elsewhere`, async () => {
+    test(`refuses ${name}: the model, its base or one of its files lies outside the allowed folders`, async () => {
       const prepared = await prepare(name, `refused-${index}`);
       assert.ok(prepared.kind === "refused", name);
       assert.equal(prepared.problems[0]?.key, "model.path");

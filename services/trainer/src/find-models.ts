@@ -1,4 +1,4 @@
-/** Pretrained models: a folder of this machine, or a repository of the hub. */
+/** Finds pretrained models: in a folder of this machine, or in a repository of the hub. */
 
 import type { ModelFolders } from "@hone/config";
 import { InvalidInputError } from "@hone/core";

@@ -1,4 +1,4 @@
-/** The state folder refuses writes for a while in the middle of a run: a file system that is read-only, rights that are taken. */
+/** In the middle of a run, the state folder cannot be written for some time: it is read-only, or the permissions are gone. */
 
 import { execFile } from "node:child_process";
 import { chmod, chown } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { runThroughRefusal } from "./testing/refused-folder.ts";
 
 const DISK_BYTES = 16 * 1024 ** 2;
 const TIMEOUT_MS = 240_000;
-/** The account `nobody`, for which rights count; they do not for root. */
+/** The account `nobody`; permissions do not apply to root. */
 const ORDINARY_UID = 65_534;
 
 test(
@@ -29,7 +29,7 @@ test(
     ),
 );
 
-test("a run whose account lost the right to write waits for it, and goes on as if nothing had happened", {
+test("a run whose account loses the permission to write waits for it, and continues as if nothing had happened", {
   timeout: TIMEOUT_MS,
 }, async (context) => {
   await using folder = await temporaryFolder("rights");
@@ -49,7 +49,7 @@ test("a run whose account lost the right to write waits for it, and goes on as i
   });
 });
 
-/** Whether the account without rights can start what the repository holds. */
+/** @returns whether the account without permissions can start the programs of this repository. */
 function canEnterRepository(): Promise<boolean> {
   return promisify(execFile)(process.execPath, ["--version"], { uid: ORDINARY_UID, cwd: "/" }).then(
     () => true,
@@ -57,7 +57,7 @@ function canEnterRepository(): Promise<boolean> {
   );
 }
 
-test("a run whose folder was made immutable waits for it, and goes on as if nothing had happened", {
+test("a run whose folder becomes immutable waits for it, and continues as if nothing had happened", {
   timeout: TIMEOUT_MS,
 }, async (context) => {
   await using folder = await temporaryFolder("immutable");

@@ -1,4 +1,4 @@
-/** SIGKILL of the trainer's process at the moments that matter, on real servers with the real engine. */
+/** The trainer's process gets SIGKILL at each critical moment, with real servers and the real engine. */
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -15,7 +15,7 @@ import { followEvents, KillableTrainer, runFile } from "./testing/trainer-proces
 const STEPS = 4;
 const RUN_DEADLINE_MS = 60_000;
 
-test("a run whose trainer is killed again and again trains what an undisturbed run trains", {
+test("a run whose trainer is killed repeatedly trains the same as an undisturbed run", {
   timeout: 180_000,
 }, async () => {
   await using nats = await startNats();
@@ -88,10 +88,10 @@ test("a run whose trainer is killed again and again trains what an undisturbed r
     assert.equal(trainer.kills, moments.length);
     assert.deepEqual(await outcomeOf(runId), expected);
     const twice = peers.executed.filter((slot, i) => peers.executed.indexOf(slot) !== i);
-    // Both runs have the same slots, so each slot comes twice in all: once per run.
+    // Both runs have the same slots, so each slot is executed twice in all, once for each run.
     assert.equal(twice.length, peers.executed.length / 2, "a rollout was made again");
 
-    // The optimizer is written at versions 0 and 3 only: after the death the first two steps are replayed.
+    // The optimizer is saved only with versions 0 and 3, so the first two steps are replayed after the trainer dies.
     runId = await submit({ stateEvery: 3 });
     await eventually("the end of step 2", endOfStep(2), { deadlineMs: RUN_DEADLINE_MS });
     await trainer.killAndRestart();
@@ -99,7 +99,7 @@ test("a run whose trainer is killed again and again trains what an undisturbed r
     assert.deepEqual(await outcomeOf(runId), expected);
     assert.equal(peers.executed.length, 3 * expected.ledger.length, "a rollout was made again");
 
-    // A thousandth of the optimizer's moments is changed while no trainer lives.
+    // While no trainer runs, one thousandth of the optimizer's moments is changed.
     runId = await submit();
     await eventually("the end of step 1", endOfStep(1), { deadlineMs: RUN_DEADLINE_MS });
     await trainer.kill();

@@ -1,6 +1,6 @@
 /**
- * The bus or the database is gone for a moment in the middle of a run: it waits, and ends as an undisturbed one. The tracer
- * is not waited for at all.
+ * In the middle of a run, the bus or the database is unavailable for a moment: the run waits, and ends like an undisturbed one.
+ * A run does not wait for the tracer.
  */
 
 import assert from "node:assert/strict";
@@ -21,7 +21,7 @@ import { startFakePeers } from "./testing/fake-peers.ts";
 import { followEvents, runFile, startTrainer } from "./testing/trainer-process.ts";
 
 const RUN_DEADLINE_MS = 90_000;
-/** A fraction of what a run of this file makes, and several times what a step makes. */
+/** Smaller than what a run of this file writes, and several times what one step writes. */
 const SMALL_EPISODES_BYTES = 64 * 1024;
 
 test("a run survives a restart of the bus and of the database", { timeout: 240_000 }, async () => {
@@ -81,7 +81,7 @@ test("a run survives a restart of the bus and of the database", { timeout: 240_0
   }
 });
 
-test("a run goes on while the tracer can store nothing, and tells what the tracer lost", {
+test("a run continues while the tracer cannot store anything, and reports what the tracer lost", {
   timeout: 240_000,
 }, async () => {
   await using folder = await temporaryFolder("tracer-outage");

@@ -1,8 +1,8 @@
 /**
- * The trainer: run requests in, trained policies out.
+ * The trainer accepts run requests and trains a policy for each.
  *
- * The state of a run lies in PostgreSQL, JetStream and the state folder; this process holds nothing that the next one
- * cannot read there.
+ * The state of a run is stored in PostgreSQL, JetStream and the state folder. This process keeps nothing that its successor
+ * cannot read from there.
  */
 
 import { BucketName, openBucket } from "@hone/messaging";
@@ -119,7 +119,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
   },
 };
 
-/** Listens for the other nodes of a trainer that has several. */
+/** Accepts connections of the other nodes, if the trainer has several. */
 async function listenForNodes(
   { torch, httpHost: host }: TrainerServiceConfig,
   logger: Logger,
@@ -128,7 +128,7 @@ async function listenForNodes(
   return TorchNodes.listen({ count: torch.nodes, host, port: torch.nodesPort, logger });
 }
 
-/** Looks up the tokenizer of a run once. */
+/** Finds the tokenizer of a run once and remembers it. */
 function tokenizerFinder(stateRoot: string) {
   const known = new Map<string, Promise<{ path: string; digest: string }>>();
   return (runId: string) => {

@@ -1,4 +1,4 @@
-/** The model that a run starts from, without a run: what the command line plays with, and checks a run file's model with. */
+/** Gives the command line the model that a run starts from, without a run: to try it, and to check the run file's model. */
 
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
@@ -24,20 +24,20 @@ export type StartModel =
   | {
       readonly kind: "ready";
       readonly config: ModelConfig;
-      /** Absolute folder of the tokenizer. */
+      /** Absolute path of the folder with the tokenizer. */
       readonly tokenizer: string;
-      /** The weights as a folder; those of a model from scratch are made at the call. */
+      /** Gives the folder of the weights. The weights of a model from scratch are created by this call. */
       weights(): Promise<StartWeights>;
     };
 
 export interface StartWeights {
   readonly folder: string;
-  /** Of a folder that holds adapters: the model that they are merged into. */
+  /** If the folder holds adapters, the model that they are merged into. */
   readonly base?: string;
 }
 
 export interface StartModelOptions {
-  /** Empty; takes the tokenizer, and the weights of a model from scratch. */
+  /** An empty folder for the tokenizer, and for the weights of a model from scratch. */
   readonly folder: string;
   readonly hub: HubSettings;
   readonly signal: AbortSignal;
@@ -47,9 +47,9 @@ export interface StartModelOptions {
 const RUN = "start";
 
 /**
- * Finds (and fetches) the start model of a run and checks it, as admission does; it may lie in any folder, as who runs this
- * names it.
- * @throws {RetryableError} when the hub is away.
+ * Finds the start model of a run, downloads it if necessary and checks it in the same way as admission does. The model may lie
+ * in any folder, because the user of this machine chose it.
+ * @throws {RetryableError} when the hub is unavailable.
  */
 export async function openStartModel(run: RunConfig, options: StartModelOptions): Promise<StartModel> {
   const { hub, signal, onProgress = () => undefined } = options;
@@ -69,8 +69,8 @@ export async function openStartModel(run: RunConfig, options: StartModelOptions)
 }
 
 /**
- * What a run's training is predicted to take on the embedded engine, and what is wrong where that is not there; nothing for a run
- * without training, and for other engines.
+ * @returns the memory that training is predicted to use on the embedded engine, and the problems if the machine has less. For
+ *   a run without training and for other engines: 0 bytes and no problems.
  */
 export function predictMemory(
   run: RunConfig,
@@ -83,7 +83,7 @@ export function predictMemory(
   return { totalBytes: memory.total, problems: memoryProblems(spec, run, resources) };
 }
 
-/** What is wrong where the engine that a run trains with is not there: PyTorch workers need their interpreter. */
+/** @returns the problems if the run's training engine is not available here: PyTorch workers need a Python interpreter. */
 export function checkTrainingEngine(
   run: RunConfig,
   { torch }: Pick<TrainerServiceConfig, "torch">,
@@ -91,7 +91,7 @@ export function checkTrainingEngine(
   return new TorchFinder(torch).problems(run);
 }
 
-/** Adapters begin as no change: their base is where a run of them starts. */
+/** New adapters change nothing, so a run that trains adapters starts from their base model. */
 async function startWeights(run: RunConfig, folders: RunFolders, tokenizer: string): Promise<StartWeights> {
   const { spec, origin } = await loadRunModel(run, folders, await loadTokenizer(tokenizer));
   if (origin !== undefined) {

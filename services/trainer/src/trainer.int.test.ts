@@ -82,7 +82,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     );
   }
 
-  test("a run goes from request to checkpoint, each rollout trained once", async () => {
+  test("a run leads from its request to a checkpoint and trains on each rollout once", async () => {
     const runId = `small-${await publishRun(await runFile())}`;
     const end = await endOf(runId);
     assert.equal(end.phase, RunPhase.COMPLETED);
@@ -113,7 +113,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     assert.equal(state?.location, `runs/${runId}/state/3-1`);
   });
 
-  test("two runs of one file end with the same weights, another seed with others", async () => {
+  test("two runs of the same file end with the same weights, and another seed gives other weights", async () => {
     const text = await runFile({
       name: "twin-a",
       warmStart: { kind: "sft", policy: "random_legal", tasks: 6, epochs: 2, batchSize: 4 },
@@ -136,7 +136,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     assert.equal(warm[0]?.n, 6);
   });
 
-  test("a run whose jobs do not fit into JOBS says so while it waits, and ends with every rollout", async () => {
+  test("a run whose jobs do not fit into JOBS says so while it waits, and then gets every rollout", async () => {
     const { config } = await bus.manager.streams.info(StreamName.jobs);
     const hold = Promise.withResolvers<void>();
     peers.beforeEpisode = (job) => (job.runId.startsWith("crowded") ? hold.promise : Promise.resolve());
@@ -164,7 +164,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     }
   });
 
-  test("evaluations come before the first step, in between and, of the whole split, after the last, sampled and greedy", async () => {
+  test("evaluates before the first step, in between and after the last step on the whole split, sampled and greedy", async () => {
     const text = await runFile({
       name: "judged",
       dataset: {
@@ -188,7 +188,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     );
   });
 
-  test("a run file with an unknown key is refused with the key that was probably meant, and leaves nothing", async () => {
+  test("a run file with an unknown key is refused with the probable key, and leaves nothing behind", async () => {
     const text = await runFile({ name: "wrong", tainer: {} });
     const sequence = await publishRun(text);
     const refused = await eventually("the refusal", () =>
@@ -199,12 +199,12 @@ describe("trainer", { timeout: 240_000 }, () => {
     assert.equal((await sql`select 1 from trainer.runs where request_sequence = ${sequence}`).length, 0);
   });
 
-  test("a run is refused while another one of its name is under way, by the name of that one", async () => {
+  test("a run is refused while another run of the same name is active, and the refusal names that run", async () => {
     const hold = Promise.withResolvers<void>();
     peers.beforeEpisode = (job) => (job.runId.startsWith("busy") ? hold.promise : Promise.resolve());
     const text = await runFile({ name: "busy" });
     const first = `busy-${await publishRun(text)}`;
-    // Requests are taken several at once: of two that come together, either may be the one.
+    // Several requests are handled at once, so either of two that arrive together may be accepted.
     await eventually("the first to be accepted", () => events.of("accepted", first)[0]);
     const second = await publishRun(text);
     const refused = await eventually("the refusal", () =>
@@ -219,7 +219,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     peers.beforeEpisode = async () => undefined;
   });
 
-  test("a run whose training cannot fit into memory is refused with the figures", async () => {
+  test("a run whose training cannot fit into memory is refused with the numbers", async () => {
     const optimizer = { kind: "adamw", learningRate: 0.01 };
     const engine = { kind: "onnx", microbatchTokens: 1_000_000 };
     const sequence = await publishRun(
@@ -235,14 +235,14 @@ describe("trainer", { timeout: 240_000 }, () => {
     );
   });
 
-  test("text that is no run file at all is refused", async () => {
+  test("text that is not a run file is refused", async () => {
     const sequence = await publishRun("\n\tno: [yaml");
     await eventually("the refusal", () =>
       events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
     );
   });
 
-  test("a run that a service refuses is answered with its problem and leaves nothing behind", async () => {
+  test("a run that a service refuses is refused with that problem and leaves nothing behind", async () => {
     const problem = create(ProblemSchema, { key: "agent.name", valueJson: '"fake"', allowed: "frozen_lake" });
     peers.problems.set("agent-rollout", [problem]);
     try {
@@ -264,7 +264,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     }
   });
 
-  test("a cancelled run ends, its jobs are gone, and its state says so", async () => {
+  test("a cancelled run ends, its jobs are removed, and its state says so", async () => {
     const hold = Promise.withResolvers<void>();
     peers.beforeEpisode = (job) => (job.runId.startsWith("stopped") ? hold.promise : Promise.resolve());
     const runId = `stopped-${await publishRun(await runFile({ name: "stopped" }))}`;
@@ -285,7 +285,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     peers.beforeEpisode = async () => undefined;
   });
 
-  test("a paused run begins no further step until it is resumed", async () => {
+  test("a paused run starts no further step until it is resumed", async () => {
     const hold = Promise.withResolvers<void>();
     peers.beforeEpisode = (job) => (job.slot?.step === 2 ? hold.promise : Promise.resolve());
     const runId = `paused-${await publishRun(await runFile({ name: "paused" }))}`;
@@ -302,7 +302,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     peers.beforeEpisode = async () => undefined;
   });
 
-  test("a stopped trainer's run goes on in the next one, and trains what an undisturbed run trains", async () => {
+  test("the run of a stopped trainer continues in the next one and trains the same as an undisturbed run", async () => {
     const undisturbed = `calm-${await publishRun(await runFile({ name: "calm" }))}`;
     await endOf(undisturbed);
     const hold = Promise.withResolvers<void>();
@@ -330,7 +330,7 @@ describe("trainer", { timeout: 240_000 }, () => {
     assert.equal(await digest(runId), await digest(undisturbed));
   });
 
-  test("a run whose row is rubbish fails and says why, and other runs go on", async () => {
+  test("a run whose row is unreadable fails and says why, and other runs continue", async () => {
     const broken = "broken-999999";
     await sql`insert into trainer.runs (run_id, request_sequence, name, stage, config_json)
       values (${broken}, 999999, 'broken', 'active', 'rubbish')`;
@@ -346,7 +346,7 @@ describe("trainer", { timeout: 240_000 }, () => {
 });
 
 describe("admission", { timeout: 60_000 }, () => {
-  test("a run waits for a service that does not answer, says so, and goes on when it does", async () => {
+  test("a run waits for a service that does not answer, says so, and continues when it does", async () => {
     await using nats = await startNats();
     await using database = await startPostgres();
     await using folder = await temporaryFolder("trainer");

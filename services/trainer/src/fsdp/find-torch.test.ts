@@ -9,7 +9,7 @@ import type { TorchSettings } from "../config.ts";
 import { testConfig } from "../testing/fake-run.ts";
 import { TorchFinder } from "./find-torch.ts";
 
-/** Asks about an engine where the interpreter is a script that answers so. */
+/** Calls `use` with a finder whose Python interpreter is replaced by a shell script. */
 async function withTorch(
   script: string,
   use: (finder: TorchFinder) => Promise<void>,
@@ -43,7 +43,7 @@ async function planOf(finder: TorchFinder, engine: Record<string, unknown>) {
 }
 
 describe("TorchFinder", () => {
-  test("a trainer without PyTorch refuses the engine, and says what is missing", async () => {
+  test("refuses the engine without PyTorch, and says what is missing", async () => {
     const [missing] = await messagesOf(new TorchFinder(undefined), {});
     assert.match(missing!, /trainer\.engine\.kind.*HONE_TRAINER_PYTHON must name an interpreter/);
     await withTorch("echo 'ModuleNotFoundError: no torch' >&2; exit 1", async (finder) => {
@@ -64,7 +64,7 @@ describe("TorchFinder", () => {
     assert.deepEqual(await new TorchFinder(undefined).problems(testConfig()), []);
   });
 
-  test("without GPUs: one worker in float32, and nothing to offload from", () =>
+  test("without GPUs, plans one worker in float32 and no offloading", () =>
     withTorch(saying("2.13.0+cpu", 0), async (finder) => {
       const { plan, host } = await planOf(finder, {});
       assert.deepEqual(plan, {
@@ -79,7 +79,7 @@ describe("TorchFinder", () => {
       assert.match((await messagesOf(finder, { worldSize: 65 }))[0]!, /at most 64/);
     }));
 
-  test("with GPUs: all of them in bfloat16 unless the run says otherwise, and no more than there are", () =>
+  test("with GPUs, plans a worker on each in bfloat16 unless the run says otherwise, and never more workers than GPUs", () =>
     withTorch(saying("2.13.0+cu128", 8), async (finder) => {
       const { plan, host } = await planOf(finder, { activationCheckpointing: true, cpuOffload: true });
       assert.deepEqual(plan, {
@@ -92,7 +92,7 @@ describe("TorchFinder", () => {
       assert.match((await messagesOf(finder, { worldSize: 9 }))[0]!, /at most 8, the GPUs of this trainer/);
     }));
 
-  test("over several nodes: as many workers on each, all their GPUs unless the run says otherwise", () =>
+  test("over several nodes, plans equally many workers on each, on all their GPUs unless the run says otherwise", () =>
     withTorch(
       saying("2.13.0+cu128", 8),
       async (finder) => {
@@ -110,7 +110,7 @@ describe("TorchFinder", () => {
       { nodes: 2 },
     ));
 
-  test("an engine has its own keys only", () => {
+  test("an engine accepts only its own keys", () => {
     const trainer = { steps: 1, optimizer: { kind: "adamw", learningRate: 0.1 } };
     const withEngine = (engine: Record<string, unknown>) =>
       resolveRunConfig({ ...testConfig(), trainer: { ...trainer, engine } });

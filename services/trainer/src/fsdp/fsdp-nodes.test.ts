@@ -1,7 +1,7 @@
 /**
- * Workers over two nodes, which are two processes of this machine that meet on 127.0.0.1: they compute what as many workers of one
- * node compute, bit for bit; whatever of the other node is killed ends the group, and another one goes on from the last
- * saved state as an undisturbed one does.
+ * Tests of workers on two nodes. The nodes are two processes of this machine that connect through 127.0.0.1. The workers compute
+ * the same bits as equally many workers of one node. If any process of the other node is killed, the group ends, and a new
+ * group continues from the last saved state with the same results as an undisturbed one.
  */
 import assert from "node:assert/strict";
 import path from "node:path";
@@ -28,10 +28,10 @@ import { TorchNodes } from "./torch-nodes.ts";
 const { python, skip } = torchPython(process.env);
 const host = torchHost(python, process.env);
 const TIMEOUT_MS = 3_600_000;
-/** Of a group whose rank was killed: seconds, on a machine that does much else. */
+/** How long a group may take to notice that a rank was killed: seconds, on a machine that is busy with other work. */
 const END_MS = 120_000;
 
-/** Two nodes; the program of the other one is the test's to start and to end. */
+/** Sets up two nodes; the test itself starts and ends the program of the other node. */
 async function withNodes(
   use: (
     over: TorchHost,
@@ -67,7 +67,7 @@ function engineOf(worldSize: number, over: TorchHost, startFolder: string): Fsdp
   return new FsdpTrainingEngine({ ...whole, ...EXACT, worldSize, startFolder }, over);
 }
 
-/** Trains three ordinary updates. @returns the digest of the weights that they end with. */
+/** Trains three ordinary updates. @returns the digest of the resulting weights. */
 async function trainOn(engine: TrainingEngine, folder: string): Promise<string> {
   for (const step of updates(3)) await engine.trainMinibatch(step);
   return (await engine.saveWeights(folder)).digest;
@@ -98,7 +98,7 @@ describe("FSDP2 over two nodes", { skip, timeout: TIMEOUT_MS }, () => {
                 gradients.push(await differentiate(engine, whole, batch, at("scratch")));
               }
               const digest = await trainOn(engine, at("trained"));
-              // Each node writes its shards of the optimizer; the other kind of group goes on from them.
+              // Each node writes its shards of the optimizer; then a group of the other kind continues from them.
               const kept = at(`${name}-${worldSize}`);
               await engine.save(kept);
               await engine.load(name === "two" ? at(`one-${worldSize}`) : kept);
@@ -159,7 +159,7 @@ describe("FSDP2 over two nodes", { skip, timeout: TIMEOUT_MS }, () => {
             default:
               assert.fail(victim satisfies never);
           }
-          // Those of both nodes, by themselves: nobody has closed the engine.
+          // The processes of both nodes end by themselves; nobody has closed the engine.
           await eventually(`the end of every rank (${victim})`, () => areGone(ranks), { deadlineMs: END_MS });
           const error = await (lost ?? assertLost(engine.trainMinibatch(updates(1)[0]!)));
           assert.ok(error instanceof GroupLostError, `${victim}: ${error}`);
@@ -213,7 +213,7 @@ describe("FSDP2 over two nodes", { skip, timeout: TIMEOUT_MS }, () => {
       }),
   );
 
-  test("a node that is not there is told by its number when the time is over", { timeout: TIMEOUT_MS }, () =>
+  test("a node that does not connect in time is reported by its number", { timeout: TIMEOUT_MS }, () =>
     withNodes(async (over) => {
       await using folder = await temporaryFolder("nodes");
       const engine = engineOf(2, { ...over, startDeadlineMs: 500 }, path.join(folder.path, "start"));

@@ -1,6 +1,6 @@
 /**
- * The workers compute what the embedded engine computes: loss, scores and gradients of the same batches, on one, two and
- * four ranks, for whole models and adapters; AdamW on the same gradients; a state of two ranks goes on on four.
+ * The workers compute what the embedded engine computes: the loss, scores and gradients of the same batches, on one, two and
+ * four ranks, for whole models and adapters, and the same AdamW updates. Four ranks can load the state of two.
  */
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
@@ -62,8 +62,8 @@ function assertNear(found: Values, expected: Values, tolerance: number): void {
   }
 }
 
-describe("FSDP2 beside the embedded engine", { skip, timeout: TIMEOUT_MS }, () => {
-  test("a state that two ranks wrote goes on on four; each number of ranks finds the same", {
+describe("FSDP2 compared with the embedded engine", { skip, timeout: TIMEOUT_MS }, () => {
+  test("four ranks continue from the state of two; every number of ranks computes the same", {
     timeout: TIMEOUT_MS,
   }, async () => {
     await using folder = await temporaryFolder("parity");
@@ -93,7 +93,7 @@ describe("FSDP2 beside the embedded engine", { skip, timeout: TIMEOUT_MS }, () =
         else for (const step of steps.slice(0, 2)) await engine.trainMinibatch(step);
         if (worldSize === 2) await engine.save(at("two-ranks"));
         await engine.trainMinibatch(steps[2]!);
-        // Each update moves a weight by about the rate, 0.01.
+        // Each update changes a weight by about the learning rate, 0.01.
         assertNear(await weightsOf(engine, whole, at(`end-${worldSize}`)), straight, 1e-4);
       } finally {
         await engine.close();
@@ -101,7 +101,7 @@ describe("FSDP2 beside the embedded engine", { skip, timeout: TIMEOUT_MS }, () =
     }
   });
 
-  test("adapters on two ranks, with layers computed again", { timeout: TIMEOUT_MS }, async () => {
+  test("adapters on two ranks, with recomputed layers", { timeout: TIMEOUT_MS }, async () => {
     await using folder = await temporaryFolder("parity");
     const found: Found[][] = [];
     const ends: Values[] = [];
@@ -112,7 +112,7 @@ describe("FSDP2 beside the embedded engine", { skip, timeout: TIMEOUT_MS }, () =
       try {
         await engine.initialise();
         const place = path.join(folder.path, String(found.length));
-        // B of a new adapter is 0, and so is A's gradient: one update makes both count.
+        // The matrix B of a new adapter is 0, so the gradient of A is 0 too. After one update both gradients are non-zero.
         await engine.trainMinibatch(updates(1)[0]!);
         const here: Found[] = [];
         for (const batch of Object.values(BATCHES)) {
@@ -131,7 +131,7 @@ describe("FSDP2 beside the embedded engine", { skip, timeout: TIMEOUT_MS }, () =
     assertNear(ends[1]!, ends[0]!, 1e-4);
   });
 
-  test("AdamW on the same gradients, and attention in blocks", { timeout: TIMEOUT_MS }, () => {
+  test("AdamW updates from the same gradients, and attention in blocks", { timeout: TIMEOUT_MS }, () => {
     const random = new Random(5);
     const parameters = listTrained({ spec: whole.spec });
     const values = (size: number, scale: number) =>
@@ -163,11 +163,11 @@ describe("FSDP2 beside the embedded engine", { skip, timeout: TIMEOUT_MS }, () =
     const zeros = () => named(sizes.map((size) => Array<number>(size).fill(0)));
     const state = { step: 0, m: zeros(), v: zeros() };
     for (const gradient of gradients) updateAdamW(parameters, weights, named(gradient), state, options);
-    // Four updates of up to 0.01 on weights of up to 0.5, in float32.
+    // There are four updates of up to 0.01, on weights of up to 0.5, in float32.
     assertNear(named(answer.parameters), weights, 1e-6);
     assert.ok(answer.attention <= 1e-5, `attention in blocks differs by ${answer.attention}`);
     assert.equal(answer.blocks, 0);
-    // Every pair of tokens would take 43 GB.
+    // The scores of every pair of tokens would take 43 GB.
     assert.ok(answer.maskMiB < 128, `the blocks of 65,536 tokens took ${answer.maskMiB} MiB`);
   });
 });

@@ -25,7 +25,7 @@ testTrainingEngine({
   skip,
 });
 
-test("layers in bfloat16 train like those in float32, up to rounding", {
+test("training in bfloat16 matches training in float32 up to rounding", {
   skip,
   timeout: 3_600_000,
 }, async () => {
@@ -45,13 +45,13 @@ test("layers in bfloat16 train like those in float32, up to rounding", {
   }
   const [exact, rounded] = losses as [number[], number[]];
   assert.notDeepEqual(rounded, exact);
-  // A bfloat16 has 8 bits.
+  // A bfloat16 has a significand of 8 bits.
   exact.forEach((loss, i) => {
     assert.ok(Math.abs(rounded[i]! - loss) < 0.03 * Math.abs(loss), `${rounded[i]} beside ${loss}`);
   });
 });
 
-test("workers end with a trainer that is killed", { skip, timeout: 3_600_000 }, async () => {
+test("workers end when their trainer is killed", { skip, timeout: 3_600_000 }, async () => {
   const module = fileURLToPath(new URL("../testing/abandoned-workers.ts", import.meta.url));
   const program = `import(${JSON.stringify(module)}).then((m) => m.startAndSay(${JSON.stringify(python)}, process.env))`;
   const trainer = spawn(process.execPath, ["-e", program], { stdio: ["ignore", "pipe", "inherit"] });
@@ -67,7 +67,7 @@ test("workers end with a trainer that is killed", { skip, timeout: 3_600_000 }, 
   }
 });
 
-test("a full disk is reported as such, for weights and for the optimizer, and the engine works afterwards", {
+test("a full disk is reported as a full disk, for weights and for the optimizer, and the engine works afterwards", {
   skip,
   timeout: 3_600_000,
 }, async (context) => {

@@ -1,7 +1,7 @@
 /**
- * A run on PyTorch workers, on real servers: SIGKILL of a rank in the middle of a step loses nothing and trains nothing twice, nor does
- * SIGKILL of what runs on another node.
- * Skipped where there is no PyTorch (libs/testing/src/torch-python.ts).
+ * Runs on PyTorch workers with real servers. If a rank gets SIGKILL during a step, or a process of another node does, no rollout is
+ * lost and none is trained on twice.
+ * The tests are skipped where PyTorch is not installed (libs/testing/src/torch-python.ts).
  */
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -29,7 +29,7 @@ test(
     killInMidStep({}, async (step) => process.kill((await workersBelow(process.pid))[step - 1]!, "SIGKILL")),
 );
 
-test("so does a run over two nodes, whose other node loses a rank, then its program", {
+test("a run over two nodes trains the same when the other node loses a rank, and then its program", {
   skip,
   timeout: 2 * DEADLINE_MS,
 }, async () => {
@@ -54,7 +54,7 @@ test("so does a run over two nodes, whose other node loses a rank, then its prog
   }
 });
 
-/** Starts what each node but the trainer's own runs. */
+/** Starts the programs of the nodes other than the trainer's own. */
 function startNodes(count: number, port: number): NodeProgram[] {
   const { PATH, HOME, LD_LIBRARY_PATH } = process.env;
   const environment = { PATH, HOME, LD_LIBRARY_PATH };
@@ -63,7 +63,7 @@ function startNodes(count: number, port: number): NodeProgram[] {
   );
 }
 
-test("a run goes on when nodes are added, by steps that other workers replay", {
+test("a run continues on more nodes by replaying its steps on them", {
   skip,
   timeout: 2 * DEADLINE_MS,
 }, async () => {
@@ -77,7 +77,7 @@ test("a run goes on when nodes are added, by steps that other workers replay", {
   const events = followEvents(bus, ended.signal);
   const sql = postgres(database.url, { onnotice: () => undefined });
   try {
-    // Only version 0 has the optimizer: each restart replays every step.
+    // Only version 0 is saved with the optimizer, so each restart replays every step.
     const text = await runFile({
       trainer: {
         engine: { kind: "fsdp2", microbatchTokens: 64 },
@@ -123,7 +123,7 @@ test("a run goes on when nodes are added, by steps that other workers replay", {
       }
       const before = left.at(-1);
       if (before !== undefined) {
-        // Other workers add in another order: the version that this restart replayed has other last bits.
+        // More workers add numbers in another order, so the last bits of the version that this restart replayed differ.
         const [step] = await sql`
           select state_digest from trainer.steps where run_id = ${runId} and version = ${before.version}`;
         assert.notEqual(step?.state_digest, before.digest);
@@ -147,9 +147,9 @@ test("a run goes on when nodes are added, by steps that other workers replay", {
 });
 
 /**
- * Two runs of one file, the second one disturbed in two of its steps.
- * @param settings of the trainer, beside the usual ones.
- * @param kill what of its workers, in that step.
+ * Makes two runs of the same run file and disturbs the second one in two of its steps.
+ * @param settings additional settings of the trainer.
+ * @param kill kills one of the trainer's workers during the given step.
  */
 async function killInMidStep(
   settings: Readonly<Record<string, string>>,
@@ -217,7 +217,7 @@ async function killInMidStep(
     assert.equal((await endOf(runId)).phase, RunPhase.COMPLETED);
     assert.deepEqual(await outcomeOf(runId), expected);
     const twice = peers.executed.filter((slot, i) => peers.executed.indexOf(slot) !== i);
-    // Both runs have the same slots, so each slot comes twice in all: once per run.
+    // Both runs have the same slots, so each slot is executed twice in all, once for each run.
     assert.equal(twice.length, peers.executed.length / 2, "a rollout was made again");
     await eventually("the end of every worker", async () => (await workersBelow(process.pid)).length === 0, {
       deadlineMs: DEADLINE_MS,

@@ -16,7 +16,7 @@ import { TorchNodes } from "./torch-nodes.ts";
 const FAKE = fileURLToPath(new URL("../testing/fake-workers.ts", import.meta.url));
 const NEVER = new AbortController().signal;
 
-/** Starts a group whose interpreter is a script. */
+/** Calls `use` with a function that starts a group whose Python interpreter is replaced by a shell script. */
 async function withGroup(
   script: string,
   use: (start: (signal?: AbortSignal) => Promise<TorchGroup>, log: string[]) => Promise<void>,
@@ -46,7 +46,7 @@ const SPEAKING = `exec '${process.execPath}' -e "import('${FAKE}').then((fake) =
 const asking = (wish: string) => ({ case: "load", value: { optimizerFolder: wish } }) as const;
 
 describe("TorchGroup", () => {
-  test("a call is answered or refused, and what workers print is logged", () =>
+  test("a call returns its answer or throws its refusal, and what workers print is logged", () =>
     withGroup(SPEAKING, async (start, log) => {
       const group = await start();
       try {
@@ -64,7 +64,7 @@ describe("TorchGroup", () => {
       }
     }));
 
-  test("what workers did in a recorded call is in its caller's trace, each rank's own", () =>
+  test("the spans of each rank in a recorded call belong to the caller's trace", () =>
     withGroup(SPEAKING, async (start) => {
       await using receiver = await startOtlpReceiver();
       const telemetry = await startTelemetry({ serviceName: "trainer", tracerUrl: receiver.url });
@@ -78,7 +78,7 @@ describe("TorchGroup", () => {
       }
       const [caller] = receiver.spans.filter(({ name }) => name === "step.optimize");
       const loads = receiver.spans.filter(({ name }) => name === "worker.load");
-      // One call of the two was recorded; of each rank the load, and below it what was read.
+      // Only one of the two calls was recorded: each rank has a span for the load, with a child span for the reading.
       assert.deepEqual(loads.map(({ attributes }) => attributes["hone.worker.rank"]).sort(), [0, 1]);
       for (const load of loads) {
         assert.equal(load.parentSpanId, caller?.spanId);
@@ -92,7 +92,7 @@ describe("TorchGroup", () => {
       assert.equal(receiver.spans.length, 5);
     }));
 
-  test("the death of a worker fails the call with its last words, and every later one", () =>
+  test("the death of a worker fails the call with the worker's last output, and every later call", () =>
     withGroup(SPEAKING, async (start) => {
       const group = await start();
       try {
@@ -135,7 +135,7 @@ describe("TorchGroup", () => {
       await assert.rejects(group.call(asking("answer")), EngineLostError);
     }));
 
-  test("workers that do not come up: what they said, a deadline, or no such program", async () => {
+  test("workers that do not start are reported with their output, the deadline or the missing program", async () => {
     await withGroup("echo no module named torch >&2; exit 1", async (start) => {
       await assert.rejects(start(), /torchrun ended with code 1; its last words: no module named torch/);
     });
@@ -155,7 +155,7 @@ describe("TorchGroup", () => {
     );
   });
 
-  test("a start is given up when its signal aborts", () =>
+  test("a start stops when its signal aborts", () =>
     withGroup("exec sleep 60", async (start) => {
       const ending = new AbortController();
       const started = assert.rejects(start(ending.signal), EngineLostError);
@@ -165,7 +165,7 @@ describe("TorchGroup", () => {
 });
 
 describe("TorchGroup over two nodes", () => {
-  /** A group of two fake workers, one on each node. */
+  /** Calls `use` with a function that starts a group of two fake workers, one on each node. */
   const overTwo = async (
     use: (start: (signal?: AbortSignal) => Promise<TorchGroup>, nodes: TorchNodes) => Promise<void>,
     changes: Partial<TorchHost> = {},
@@ -182,7 +182,7 @@ describe("TorchGroup over two nodes", () => {
   };
   const facts = { torchVersion: "2.13.0" };
 
-  test("every node gets its ranks with the same rendezvous; close() waits until theirs are gone", () =>
+  test("every node starts its ranks with the same rendezvous; close() waits until the ranks of all nodes have ended", () =>
     overTwo(async (start, { port }) => {
       const program = await FakeNode.join(port, facts);
       const group = await start();
@@ -214,7 +214,7 @@ describe("TorchGroup over two nodes", () => {
       await closed;
     }));
 
-  test("the end of a node's ranks, or of the node, ends the group and says where", () =>
+  test("the group ends when a node's ranks end or the node disconnects, and the error names the node", () =>
     overTwo(async (start, { port }) => {
       const dying = await FakeNode.join(port, facts);
       const first = await start();
@@ -232,7 +232,7 @@ describe("TorchGroup over two nodes", () => {
       await second.close();
     }));
 
-  test("a group that fails here is ended on the other node too", () =>
+  test("a group that fails on this node is ended on the other node too", () =>
     overTwo(async (start, { port }) => {
       const program = await FakeNode.join(port, facts);
       const group = await start();
@@ -242,7 +242,7 @@ describe("TorchGroup over two nodes", () => {
       await group.close();
     }));
 
-  test("a node that does not come, or has another PyTorch, or too few GPUs, is told by its number", async () => {
+  test("a node that does not connect, has another PyTorch or too few GPUs is reported by its number", async () => {
     await overTwo(
       async (start) => {
         await assert.rejects(start(), /no word from node 1 of 2 .* within 100 ms/);
@@ -262,7 +262,7 @@ describe("TorchGroup over two nodes", () => {
     );
   });
 
-  test("a group of another size than was asked for is not taken", async () => {
+  test("refuses a group whose size differs from the requested one", async () => {
     await overTwo(
       async (start, { port }) => {
         await FakeNode.join(port, facts);
@@ -284,7 +284,7 @@ describe("TorchGroup over two nodes", () => {
     );
   });
 
-  test("a start that waits for a node is given up when its signal aborts", () =>
+  test("a start that waits for a node stops when its signal aborts", () =>
     overTwo(async (start) => {
       const ending = new AbortController();
       const started = assert.rejects(start(ending.signal), EngineLostError);
@@ -294,7 +294,7 @@ describe("TorchGroup over two nodes", () => {
 });
 
 describe("FrameReader", () => {
-  test("cuts a stream into its messages, however it arrives", () => {
+  test("splits a stream into its messages, wherever the stream is cut", () => {
     const messages = [Buffer.alloc(0), Buffer.from("one"), Buffer.alloc(300, 7)];
     const stream = Buffer.concat(messages.flatMap((message) => encodeFrame(message)));
     for (const size of [1, 2, 5, stream.length]) {
@@ -307,7 +307,7 @@ describe("FrameReader", () => {
     }
   });
 
-  test("a length that no message has is refused", () => {
+  test("refuses a length that no message can have", () => {
     assert.throws(
       () => new FrameReader().push(Buffer.from([255, 255, 255, 255])),
       /announce a message of 4294967295 bytes; 2147483647 are allowed/,

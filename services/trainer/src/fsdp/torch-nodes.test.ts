@@ -32,7 +32,7 @@ async function withNodes(
 const order = (group: string) => ({ group, nodes: 2, ranksPerNode: 1, port: 1 });
 
 describe("TorchNodes", () => {
-  test("gather() waits until every node is there, whatever their order", () =>
+  test("gather() waits until every node has connected, in any order", () =>
     withNodes(
       async (nodes) => {
         const gathered = nodes.gather(DEADLINE_MS, NEVER);
@@ -51,7 +51,7 @@ describe("TorchNodes", () => {
       { count: 3 },
     ));
 
-  test("gather() names the nodes that do not come in time, and ends with its signal", () =>
+  test("gather() names the nodes that do not connect in time, and stops when its signal aborts", () =>
     withNodes(
       async (nodes) => {
         await assert.rejects(
@@ -68,7 +68,7 @@ describe("TorchNodes", () => {
       { count: 3 },
     ));
 
-  test("a node for which this trainer has no place is refused with the reason", () =>
+  test("refuses a node whose number is too high, and tells it the reason", () =>
     withNodes(async (nodes) => {
       const node = await FakeNode.join(nodes.port, { index: 2 });
       assert.match(
@@ -79,7 +79,7 @@ describe("TorchNodes", () => {
       assert.deepEqual(nodes.missing, [1]);
     }));
 
-  test("ranks start and end as ordered, with several groups side by side", () =>
+  test("ranks start and end as ordered, with several groups at the same time", () =>
     withNodes(async (nodes) => {
       const program = await FakeNode.join(nodes.port);
       const [node] = await nodes.gather(DEADLINE_MS, NEVER);
@@ -101,11 +101,11 @@ describe("TorchNodes", () => {
       assert.equal(isOver, false);
       program.report({ case: "ranksEnded", value: { group: "a", reason: "killed" } });
       await ended;
-      // Nothing of it is left to end.
+      // The group has ended already, so there is nothing to wait for.
       await node!.endRanks("a");
     }));
 
-  test("a node that leaves loses its groups, and may come again", () =>
+  test("the groups of a node that disconnects end, and the node may connect again", () =>
     withNodes(async (nodes) => {
       const program = await FakeNode.join(nodes.port);
       const [node] = await nodes.gather(DEADLINE_MS, NEVER);
@@ -113,13 +113,13 @@ describe("TorchNodes", () => {
       program.leave();
       assert.match((await ended).reason, /closed the connection/);
       assert.deepEqual(nodes.missing, [1]);
-      // Whoever still holds it hears at once.
+      // A caller that still uses the disconnected node is informed at once.
       node!.startRanks(order("b"), ({ reason }) => assert.match(reason, /closed the connection/));
       await FakeNode.join(nodes.port);
       await nodes.gather(DEADLINE_MS, NEVER);
     }));
 
-  test("a node that connects anew takes the place of its earlier connection", () =>
+  test("a node that connects again replaces its earlier connection", () =>
     withNodes(async (nodes) => {
       const earlier = await FakeNode.join(nodes.port);
       const [node] = await nodes.gather(DEADLINE_MS, NEVER);
@@ -132,7 +132,7 @@ describe("TorchNodes", () => {
       assert.equal((await eventually("an order to start", () => later.started)).group, "b");
     }));
 
-  test("a silent node is dropped, and a node that sends beats is not", () =>
+  test("disconnects a node that sends nothing, and keeps a node that sends heartbeats", () =>
     withNodes(
       async (nodes) => {
         const lively = await FakeNode.join(nodes.port, { index: 1 });
@@ -159,7 +159,7 @@ describe("TorchNodes", () => {
       await eventually("its end", () => node.isClosed);
     }));
 
-  test("a port that is in use is reported with its variable", () =>
+  test("a port that is in use is reported with the name of its variable", () =>
     withNodes(async ({ port }) => {
       const listening = TorchNodes.listen({ count: 2, host: "127.0.0.1", port, logger: silentLogger() });
       await assert.rejects(

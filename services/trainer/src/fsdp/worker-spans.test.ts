@@ -1,4 +1,4 @@
-/** What real workers tell of a call that is recorded, and that telling changes nothing. */
+/** The spans that real workers record of a call, and a check that recording them changes no result. */
 
 import assert from "node:assert/strict";
 import { after, test } from "node:test";
@@ -14,7 +14,7 @@ const host = torchHost(python, process.env);
 const groups = new GroupPool();
 after(() => groups.close());
 
-test("each rank's passes and update stand below its call, in the trace of the step", {
+test("the passes and the update of each rank are child spans of its call, in the trace of the step", {
   skip,
   timeout: 3_600_000,
 }, async () => {
