@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { defaultProcesses } from "./default-processes.ts";
 
 describe("defaultProcesses", () => {
-  test("follows the cores, and never falls below one that runs and one ahead", () => {
+  test("follows the number of cores, and is at least two: one that runs and one started in advance", () => {
     assert.ok(defaultProcesses() >= 2);
     assert.ok(defaultProcesses() <= Math.max(2, availableParallelism()));
   });

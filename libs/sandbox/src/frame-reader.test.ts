@@ -19,7 +19,7 @@ function expecting(maxBytes = 1_000): FrameReader {
 }
 
 describe("FrameReader", () => {
-  test("reads frames however they are cut into chunks", () => {
+  test("reads frames in chunks of any size", () => {
     const kinds = fc.constantFrom(...Object.values(FrameKind));
     const frames = fc.array(fc.tuple(kinds, fc.uint8Array({ maxLength: 60 })), { maxLength: 6 });
     fc.assert(
@@ -42,7 +42,7 @@ describe("FrameReader", () => {
     );
   });
 
-  test("any bytes that are not the child's turn end in a refusal or in waiting, never in a frame", () => {
+  test("arbitrary bytes are refused or wait for more bytes, and never become a frame", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         try {
@@ -54,12 +54,12 @@ describe("FrameReader", () => {
     );
   });
 
-  test("a frame that is too long is refused by its first four bytes", () => {
+  test("refuses a frame that is too long after its first four bytes", () => {
     const reader = expecting(100);
     assert.throws(() => [...reader.read(frame(Buffer.alloc(101)).subarray(0, 4))], /118 bytes/);
   });
 
-  test("what is expected changes between two frames of one chunk", () => {
+  test("the expected nonce can change between two frames of one chunk", () => {
     const reader = expecting();
     const frames = reader.read(Buffer.concat([frame(Buffer.from("a")), frame(Buffer.from("b"))]));
     assert.equal(frames.next().value?.payload.toString(), "a");

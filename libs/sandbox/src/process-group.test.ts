@@ -20,12 +20,12 @@ function run(script: string, signal: AbortSignal = new AbortController().signal)
 }
 
 describe("runProcessGroup()", { timeout: 60_000 }, () => {
-  test("tells the exit code and the ends of the outputs", async () => {
+  test("returns the exit code and the last part of each output", async () => {
     const end = await run("echo said; echo wrong >&2; exit 3");
     assert.deepEqual(end, { kind: "exited", code: 3, stdout: "said\n", stderr: "wrong\n" });
   });
 
-  test("gives the command its own environment only, and no input", async () => {
+  test("gives the command only the given environment, and no input", async () => {
     const { stdout } = await run("cat; env | sort");
     assert.match(stdout, /^GIVEN=1$/m);
     assert.doesNotMatch(stdout, /^HOME=/m);
@@ -37,12 +37,12 @@ describe("runProcessGroup()", { timeout: 60_000 }, () => {
     assert.ok(stdout.endsWith("line 1999\n"));
   });
 
-  test("tells a signal from outside, also one that only the command got", async () => {
+  test("reports a signal from outside, also one that only the command received", async () => {
     const end = await run("kill -KILL $$");
     assert.equal(end.kind === "killed" && end.signal, "SIGKILL");
   });
 
-  test("tells a program that is not there", async () => {
+  test("reports a program that does not exist", async () => {
     const end = await runProcessGroup({
       command: ["no-such-program-of-hone"],
       folder: tmpdir(),
@@ -53,9 +53,9 @@ describe("runProcessGroup()", { timeout: 60_000 }, () => {
     assert.equal(end.kind, "not_started");
   });
 
-  test("ends what the command left behind, and all of it when the signal aborts", async () => {
+  test("ends the processes that the command left behind, and the whole group when the signal aborts", async () => {
     const left = await run("sleep 600 >/dev/null 2>&1 & echo $!");
-    await eventually("the end of what was left", () => !isAlive(Number(left.stdout)));
+    await eventually("the end of the remaining process", () => !isAlive(Number(left.stdout)));
     const controller = new AbortController();
     const ending = run("sleep 600 & echo $!; wait", controller.signal);
     controller.abort();

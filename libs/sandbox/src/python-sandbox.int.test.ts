@@ -21,16 +21,16 @@ describe("PythonSandbox", { timeout: 300_000 }, () => {
     assert.equal(result.kind, "finished", JSON.stringify(result));
     return result as Extract<RunResult, { kind: "finished" }>;
   };
-  /** After whatever code did, the pool runs the next. */
+  /** Checks that the pool still runs code, whatever the code before did. */
   const isHealthy = async () => assert.equal((await finished("print(6 * 7)")).output, "42\n");
 
-  test("returns what is printed, both streams in order, and the value of the last expression", async () => {
+  test("returns the printed output, both streams in order, and the value of the last expression", async () => {
     const code = "import sys\nprint('a')\nprint('b', file=sys.stderr)\nprint('c')\n[1, 'é😀']";
     const { output, value, error, isOutputCut } = await finished(code);
     assert.deepEqual([output, value, error, isOutputCut], ["a\nb\nc\n", "[1, 'é😀']", undefined, false]);
   });
 
-  test("returns the traceback of the code's own frames", async () => {
+  test("returns a traceback that has only the frames of the code itself", async () => {
     const { error } = await finished("def f():\n    return 1 / 0\nf()");
     assert.match(
       error ?? "",
@@ -40,7 +40,7 @@ describe("PythonSandbox", { timeout: 300_000 }, () => {
     assert.match((await finished("while")).error ?? "", /SyntaxError/);
   });
 
-  describe("what must not get out", () => {
+  describe("access to the machine", () => {
     let server: Server;
     let port: number;
     let numConnections = 0;
@@ -71,7 +71,7 @@ describe("PythonSandbox", { timeout: 300_000 }, () => {
       });
     }
 
-    test("code that connects to a port connects to nothing", async () => {
+    test("code cannot connect to a port", async () => {
       for (const code of [
         `import socket\nsocket.create_connection(('127.0.0.1', ${port}), 2)`,
         `import urllib.request\nurllib.request.urlopen('http://127.0.0.1:${port}/', timeout=2)`,
@@ -82,8 +82,8 @@ describe("PythonSandbox", { timeout: 300_000 }, () => {
       assert.equal(numConnections, 0);
     });
 
-    test("no object of Python leads to the process, its environment or its modules", async () => {
-      // JavaScript's `Function` runs any code, so every JavaScript object that Python holds is tried for it.
+    test("no Python object gives access to the process, its environment or its modules", async () => {
+      // JavaScript's `Function` can run any code, so the test tries to reach it from every JavaScript object that Python holds.
       const code = `
 import gc
 from pyodide.ffi import JsProxy
@@ -104,7 +104,7 @@ found
     });
   });
 
-  test("ends code that never ends at its deadline, and code that ends its process", async () => {
+  test("ends endless code at its deadline, and continues after code that ends its process", async () => {
     assert.deepEqual(await run("while True: pass", 500), { kind: "timed_out" });
     for (const code of ["os._exit(3)", "os.abort()"]) {
       assert.equal((await run(`import os\n${code}`)).kind, "crashed", code);
@@ -112,7 +112,7 @@ found
     await isHealthy();
   });
 
-  test("keeps the begin of a huge output, and says that it was cut", async () => {
+  test("keeps the beginning of a huge output, and says that it was cut", async () => {
     const { output, isOutputCut } = await finished(
       "print('begin')\nfor _ in range(1000): print('x' * 10_000)",
     );
@@ -120,7 +120,7 @@ found
     assert.ok(isOutputCut && output.startsWith("begin\nxxx"));
   });
 
-  test("nothing that code does reaches other code", async () => {
+  test("code cannot affect other code", async () => {
     await finished(
       "import builtins, math\nbuiltins.print = None\nmath.sqrt = None\nleft = 1\nopen('/tmp/a', 'w').write('b')",
     );
@@ -130,7 +130,7 @@ found
     assert.equal(output, "2.0 False False\n");
   });
 
-  test("ends code when nobody wants its result any more", async () => {
+  test("ends code when its signal aborts", async () => {
     const over = new AbortController();
     const running = sandbox.run("while True: pass", LIMITS, over.signal);
     setTimeout(() => over.abort(new Error("not wanted")), 1_000);
@@ -138,10 +138,10 @@ found
     await isHealthy();
   });
 
-  test("a session keeps its names, also when its process had to go for others", async () => {
+  test("a session keeps its names, also when its process was ended to make room for others", async () => {
     const session = sandbox.open();
     await session.run("total = 40", LIMITS, never);
-    // Three at once on two places: the idle session's process is needed.
+    // Three runs share two places, so the process of the idle session must end.
     await Promise.all([run("1"), run("2"), run("3")]);
     const result = await session.run("total += 2\nprint(total)", LIMITS, never);
     assert.ok(result.kind === "finished" && result.output === "42\n", JSON.stringify(result));
@@ -154,14 +154,14 @@ found
     session.close();
   });
 
-  test("code whose process somebody else ended runs again in another one, and it is told", async () => {
+  test("code whose process was killed from outside runs again in another process, and this is reported", async () => {
     let numRepeats = 0;
     const own = new PythonSandbox({ maxProcesses: 1, onRepeat: () => numRepeats++ });
     try {
       const known = new Set(childrenOf(process.pid));
       const session = own.open();
       await session.run("x = 40", LIMITS, never);
-      // A session that keeps its state keeps its process.
+      // The session has state, so its process stays alive between runs.
       const victims = childrenOf(process.pid).filter((pid) => !known.has(pid));
       for (const pid of victims) process.kill(pid, "SIGKILL");
       const result = await session.run("print(x + 2)", LIMITS, never);
@@ -173,11 +173,11 @@ found
     }
   });
 
-  describe("what a run is given", () => {
+  describe("input and host calls", () => {
     const call = (code: string, answerCall: (request: string) => Promise<string>) =>
       sandbox.run(code, { ...LIMITS, answerCall }, never);
 
-    test("standard input is at its end, or what the run was given", async () => {
+    test("standard input is empty, or the text that the run was given", async () => {
       assert.equal((await finished("import sys\nsys.stdin.read()")).value, "''");
       assert.match((await finished("input()")).error ?? "", /EOFError/);
       const stdin = "3 4\nünï😀\nlast";
@@ -186,7 +186,7 @@ found
       assert.ok(result.kind === "finished" && result.output === "7\nünï😀\nlast\n", JSON.stringify(result));
     });
 
-    test("what one run of a session left unread is no input of the next", async () => {
+    test("input that one run of a session did not read is not given to the next", async () => {
       const session = sandbox.open();
       await session.run("import sys\nsys.stdin.readline()", { ...LIMITS, stdin: "a\nb\n" }, never);
       const result = await session.run("sys.stdin.read()", { ...LIMITS, stdin: "c" }, never);
@@ -194,7 +194,7 @@ found
       session.close();
     });
 
-    test("host_call waits for the answer, one call after the other", async () => {
+    test("host_call() waits for its answer, and calls are answered one after the other", async () => {
       const asked: string[] = [];
       const result = await call("host_call('é😀') + host_call('')", async (request) => {
         asked.push(request);
@@ -205,7 +205,7 @@ found
       assert.deepEqual(asked, ["é😀", ""]);
     });
 
-    test("an answer that fails ends the run, which fails with it", async () => {
+    test("a failing answer ends the run, which fails with the same error", async () => {
       const failing = call("try:\n  host_call('')\nexcept BaseException:\n  pass", async () => {
         throw new Error("the other side is gone");
       });
@@ -213,7 +213,7 @@ found
       await isHealthy();
     });
 
-    test("a run without it has no such name, and cannot keep one of an earlier run", async () => {
+    test("without answerCall there is no host_call, and one kept from an earlier run does not work", async () => {
       assert.match((await finished("host_call('')")).error ?? "", /NameError/);
       const session = sandbox.open();
       const limits = { ...LIMITS, answerCall: async () => "answer" };
@@ -226,7 +226,7 @@ found
       session.close();
     });
 
-    test("calls are bounded in size and number, and take the run's own time", async () => {
+    test("host calls are limited in size and number, and count towards the run's time", async () => {
       const huge = await call("host_call('x' * (5 << 20))", async () => "");
       assert.ok(huge.kind === "crashed" && !huge.isBySignal, JSON.stringify(huge));
       const many = await call("while True: host_call('')", async () => "");
@@ -236,7 +236,7 @@ found
     });
   });
 
-  test("holds no more places than it may, and gives them all back", async () => {
+  test("never uses more places than allowed, and releases them all", async () => {
     const runs = Array.from({ length: 5 }, (_, i) => finished(`print(${i})`));
     assert.ok(sandbox.numPlaces <= 2);
     assert.deepEqual(

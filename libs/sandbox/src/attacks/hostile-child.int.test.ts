@@ -4,7 +4,7 @@ import { ChildChannel } from "../child-channel.ts";
 import { spawnDeno } from "../deno-process.ts";
 import type { Frame } from "../frame-reader.ts";
 
-/** A child that says what it likes: `write(bytes)`, `frame(nonce, kind, payload)`; it learns the nonce of the run. */
+/** The program of a child that can write anything: `write(bytes)`, `frame(nonce, kind, payload)`. It knows the run's nonce. */
 const CHILD = `
   const write = (bytes) => { for (let at = 0; at < bytes.length; ) at += Deno.stdout.writeSync(bytes.subarray(at)); };
   const frame = (nonce, kind, payload, length = payload.length + 17) => {
@@ -45,7 +45,7 @@ const hostile = (attack: string) =>
 
 describe("a child process that lies to its parent", { timeout: 120_000 }, () => {
   for (const [what, [attack, told]] of Object.entries(LIES)) {
-    test(`${what} ends it, as its own failure`, async () => {
+    test(`${what} ends the child and counts as its own failure`, async () => {
       const channel = new ChildChannel(hostile(attack));
       const { promise, resolve } = Promise.withResolvers<{ reason: string; isBySignal: boolean }>();
       const nonce = channel.listen(
@@ -67,7 +67,7 @@ describe("a child process that lies to its parent", { timeout: 120_000 }, () => 
     });
   }
 
-  test("the start of a run that nobody waits for keeps nothing: a child that is silent is ended with its group", async () => {
+  test("kill() ends a silent child and its process group before its run has started", async () => {
     const channel = new ChildChannel(hostile(""));
     const { promise, resolve } = Promise.withResolvers<string>();
     channel.listen({ onFrame: () => undefined, onEnd: resolve });

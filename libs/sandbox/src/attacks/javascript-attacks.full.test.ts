@@ -1,7 +1,7 @@
 /**
- * Every attack against each wall alone, as if the other were not there. Behind the second the runtime has every permission, as it would
- * where an attacker runs code of the machine in it. Where the kernel has no walls, the first is alone in production too, and
- * javascript-attacks.int.test.ts has tried it.
+ * Every attack against each wall alone. Behind the second wall the runtime has every permission, as if an attacker ran machine code
+ * in it. If the kernel offers no walls, the first wall is alone in production too, and javascript-attacks.int.test.ts has tried it
+ * already.
  */
 
 import assert from "node:assert/strict";
@@ -10,13 +10,13 @@ import { AttackGround, HAS_REACHED } from "../testing/attack-ground.ts";
 import { JAVASCRIPT_ATTACKS, WITHOUT_CONTROL } from "../testing/javascript-attacks.ts";
 import { kernelWalls } from "../walls/kernel-walls.ts";
 
-/** Their failure does not say why: that nobody was reached is seen at the port. */
+/** These attacks fail without a reason in their output; that they reached nobody is checked at the port. */
 const FAILS_WITHOUT_REASON = new Set([
   "asks a name server",
   "imports from the network",
   "opens a web socket",
 ]);
-/** What reaches nothing outside of the process, or no more than the names and sizes of files. */
+/** These attacks reach nothing outside the process, or only the names and sizes of files. */
 const NOT_OF_THE_KERNEL = new Set([
   "asks whether a file is there",
   "changes its folder",
@@ -29,7 +29,7 @@ const NOT_OF_THE_KERNEL = new Set([
   "asks for permissions",
   "makes code of text",
 ]);
-/** Fewer are put up by kernels that lack Landlock or seccomp. */
+/** The number of walls of a kernel that has both Landlock and seccomp; others have fewer. */
 const NUM_WALLS = 3;
 
 describe("arbitrary JavaScript behind one wall alone", { timeout: 600_000 }, () => {
@@ -40,7 +40,7 @@ describe("arbitrary JavaScript behind one wall alone", { timeout: 600_000 }, () 
   after(() => ground.close());
 
   for (const [what, code] of Object.entries({ ...JAVASCRIPT_ATTACKS, ...WITHOUT_CONTROL })) {
-    test(`${what}: held by the runtime alone`, async (t) => {
+    test(`${what}: stopped by the runtime alone`, async (t) => {
       const { names } = await kernelWalls();
       if (names.length === 0) return t.skip("this kernel has no walls: the runtime alone is tried already");
       assert.doesNotMatch(await ground.runBehindWalls(code, { hasKernelWalls: false }), HAS_REACHED);
@@ -49,7 +49,7 @@ describe("arbitrary JavaScript behind one wall alone", { timeout: 600_000 }, () 
 
   for (const [what, code] of Object.entries(JAVASCRIPT_ATTACKS)) {
     if (NOT_OF_THE_KERNEL.has(what)) continue;
-    test(`${what}: held by the kernel alone`, async (t) => {
+    test(`${what}: stopped by the kernel alone`, async (t) => {
       const { names } = await kernelWalls();
       if (names.length < NUM_WALLS) return t.skip(`this kernel has only: ${names.join(", ")}`);
       const said = await ground.runBehindWalls(code, {

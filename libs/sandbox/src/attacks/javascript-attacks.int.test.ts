@@ -1,6 +1,6 @@
 /**
- * Every attack against the walls that stand in production on this machine: both, or the first alone where the kernel has none. Each
- * wall alone, as if the other were not there, is tried in javascript-attacks.full.test.ts.
+ * Every attack against the walls that protect this machine in production: both walls, or only the first if the kernel offers none.
+ * javascript-attacks.full.test.ts tries each wall alone.
  */
 
 import assert from "node:assert/strict";
@@ -18,15 +18,15 @@ describe("arbitrary JavaScript in the process of the sandbox", { timeout: 300_00
   });
   after(() => ground.close());
 
-  // Else an attack that is written wrongly would be held by its own mistake.
+  // First every attack must succeed without walls; otherwise a mistake in an attack would look like protection.
   for (const [what, code] of Object.entries(JAVASCRIPT_ATTACKS)) {
-    test(`${what}: reached with every permission`, async () => {
+    test(`${what}: succeeds with every permission`, async () => {
       assert.match(await ground.runFreely(code), HAS_REACHED);
     });
   }
 
   for (const [what, code] of Object.entries({ ...JAVASCRIPT_ATTACKS, ...WITHOUT_CONTROL })) {
-    test(`${what}: held by the walls of this machine`, async () => {
+    test(`${what}: stopped by the walls of this machine`, async () => {
       assert.doesNotMatch(await ground.runBehindWalls(code, { hasKernelWalls }), HAS_REACHED);
     });
   }

@@ -6,7 +6,7 @@ import { PythonSandbox, type PythonSession } from "../python-sandbox.ts";
 
 const LIMITS = { timeMs: 3_000, maxOutputBytes: 2_000 };
 const never = new AbortController().signal;
-/** `Function`, by which text would become JavaScript, through every kind of object of JavaScript that Python can make or find. */
+/** Python that looks for `Function`, which turns text into JavaScript, in every JavaScript object that Python can make or find. */
 const FUNCTIONS = `
 from pyodide.ffi import to_js, create_proxy, JsProxy
 import gc, pyodide.ffi
@@ -33,10 +33,10 @@ for thing in things:
             pass
 `;
 
-/** What code may not do, and how it learns so: an error of Python in it. */
+/** Attacks that must fail with a Python error in the attacker's own code. */
 const REFUSED: Readonly<Record<string, readonly [code: string, error: RegExp]>> = {
   "imports js": ["import js", /ModuleNotFoundError/],
-  "imports js by its finder": ["import importlib\nimportlib.import_module('js')", /ModuleNotFoundError/],
+  "imports js with importlib": ["import importlib\nimportlib.import_module('js')", /ModuleNotFoundError/],
   "imports pyodide_js": ["import pyodide_js", /ModuleNotFoundError/],
   "calls run_js": ["from pyodide.code import run_js\nrun_js('1')", /PermissionError/],
   "calls run_js of the inner module": ["import _pyodide_core\n_pyodide_core.run_js('1')", /Error/],
@@ -47,7 +47,7 @@ const REFUSED: Readonly<Record<string, readonly [code: string, error: RegExp]>> 
   forks: ["import os\nos.fork()", /OSError/],
   "executes a program": ["import os\nos.execv('/bin/sh', ['sh'])", /OSError/],
   "starts a process": ["import subprocess\nsubprocess.run(['ls'])", /OSError/],
-  "starts a process by posix_spawn": [
+  "starts a process with posix_spawn": [
     "import os\nos.posix_spawn('/bin/sh', ['sh'], {})",
     /OSError|AttributeError/,
   ],
@@ -60,11 +60,11 @@ const REFUSED: Readonly<Record<string, readonly [code: string, error: RegExp]>> 
   "changes its user": ["import os\nos.setuid(1)\nassert os.getuid() == 1", /Error/],
   "calls the C library": ["import ctypes\nctypes.CDLL('libc.so.6').getpid()", /Error/],
   "installs packages": ["import micropip", /ModuleNotFoundError/],
-  "fetches by pyodide": [
+  "sends a request with pyodide": [
     "from pyodide.http import open_url\nopen_url('http://127.0.0.1:PORT/')",
     /PermissionError/,
   ],
-  "asks by urllib": [
+  "sends a request with urllib": [
     "import urllib.request\nurllib.request.urlopen('http://127.0.0.1:PORT/', timeout=2)",
     /Error/,
   ],
@@ -77,7 +77,7 @@ const REFUSED: Readonly<Record<string, readonly [code: string, error: RegExp]>> 
     "from pyodide.ffi import run_sync\nimport asyncio\nrun_sync(asyncio.sleep(0.1))",
     /Error/,
   ],
-  "makes JavaScript of text": [`${FUNCTIONS}\nassert made`, /AssertionError/],
+  "turns text into JavaScript": [`${FUNCTIONS}\nassert made`, /AssertionError/],
   "sees Deno in a global of JavaScript": [
     `${FUNCTIONS}\nassert any(hasattr(thing, name) for thing in things for name in ("Deno", "process", "fetch", "Worker"))`,
     /AssertionError/,
@@ -91,7 +91,7 @@ const REFUSED: Readonly<Record<string, readonly [code: string, error: RegExp]>> 
   "recurses for ever": ["def f(): return f()\nf()", /RecursionError/],
 };
 
-/** What ends the process or its time, as the code's own failure: never an error of who asked, never another try. */
+/** Attacks that end the process or exceed its time. They count as the code's own failure: no error of the caller, no second try. */
 const ENDED: Readonly<Record<string, readonly [code: string, kinds: readonly string[]]>> = {
   "loops for ever": ["while True: pass", ["timed_out"]],
   "loops for ever and catches everything": [
@@ -104,13 +104,13 @@ const ENDED: Readonly<Record<string, readonly [code: string, kinds: readonly str
     ["timed_out"],
   ],
   "multiplies integers for ever": ["x = 3\nwhile True: x *= x", ["timed_out", "finished"]],
-  "says a huge integer": [
+  "converts a huge integer to text": [
     "import sys\nsys.set_int_max_str_digits(0)\nstr(7 ** 10 ** 8)",
     ["timed_out", "finished"],
   ],
-  "leaves by os._exit": ["import os\nos._exit(0)", ["crashed"]],
+  "exits with os._exit": ["import os\nos._exit(0)", ["crashed"]],
   aborts: ["import os\nos.abort()", ["crashed"]],
-  "fills memory beside Python's": [
+  "fills memory outside of Python's": [
     "from pyodide.ffi import to_js\nkept = []\nwhile True: kept.append(to_js(b'x' * 10 ** 7))",
     ["out_of_memory", "crashed", "finished"],
   ],
@@ -130,7 +130,7 @@ const ENDED: Readonly<Record<string, readonly [code: string, kinds: readonly str
     "from pyodide.ffi import create_proxy, to_js\nxs = to_js([1])\ndef f(*args): return xs.map(f)\nf()",
     ["crashed", "finished"],
   ],
-  "makes a list nested without end say itself": [
+  "converts a very deeply nested list to text": [
     "x = []\nfor _ in range(10 ** 5): x = [x]\nrepr(x)",
     ["crashed", "finished"],
   ],
@@ -144,7 +144,7 @@ const ENDED: Readonly<Record<string, readonly [code: string, kinds: readonly str
   ],
 };
 
-describe("code that a model wrote, in Python", { timeout: 400_000 }, () => {
+describe("malicious Python code from a model", { timeout: 400_000 }, () => {
   let sandbox: PythonSandbox;
   let server: Server;
   let session: PythonSession | undefined;
@@ -181,7 +181,7 @@ describe("code that a model wrote, in Python", { timeout: 400_000 }, () => {
   const run = (code: string): Promise<RunResult> =>
     sandbox.run(code.replaceAll("PORT", `${port}`), LIMITS, never);
 
-  // One rollout that tries everything, one after the other.
+  // One session tries all of these attacks, one after the other.
   for (const [what, [code, error]] of Object.entries(REFUSED)) {
     test(`${what}: refused`, async () => {
       session ??= sandbox.open();
@@ -205,28 +205,28 @@ describe("code that a model wrote, in Python", { timeout: 400_000 }, () => {
     });
   }
 
-  test("floods both outputs: cut", async () => {
+  test("floods both outputs: the output is cut", async () => {
     const result = await run(
       "import sys\nfor _ in range(2000): print('x' * 9_999); print('y' * 9_999, file=sys.stderr)",
     );
     assert.ok(result.kind === "finished" && result.isOutputCut && result.output.length <= 2_000);
   });
 
-  test("prints what is no UTF-8, and NUL: replaced", async () => {
+  test("prints bytes that are not UTF-8, and NUL: they are replaced", async () => {
     const result = await run(
       "import sys\nsys.stdout.buffer.write(bytes(range(256)) + b'\\xff\\x00' + 'end'.encode())",
     );
     assert.ok(result.kind === "finished" && result.output.endsWith("end"), JSON.stringify(result));
   });
 
-  test("writes to files that are open, such as frames: none of it arrives as a frame", async () => {
+  test("writes frames to open files: none arrives as a frame", async () => {
     const result = await run(
       "import os\nfor fd in range(3, 40):\n  try: os.write(fd, b'\\x15\\\\0\\\\0\\\\0' * 9)\n  except OSError: pass\n'mine'",
     );
     assert.ok(result.kind === "finished" && result.value === "'mine'", JSON.stringify(result));
   });
 
-  test("replaces functions that JavaScript and Python tell results with: it lies about itself alone", async () => {
+  test("replaces functions that JavaScript and Python use to return results: only its own results change", async () => {
     const session = sandbox.open();
     const poison = [
       "import builtins, sys, io",
@@ -241,7 +241,7 @@ describe("code that a model wrote, in Python", { timeout: 400_000 }, () => {
       "sys.stdout.write = lambda text: 0",
       "builtins.print = None",
     ].join("\n");
-    // Whatever came of it, code of others has nothing of it.
+    // Whatever this code did to itself, it must not affect the code that runs next.
     await session.run(poison, LIMITS, never);
     await session.run("1", LIMITS, never);
     session.close();

@@ -20,7 +20,7 @@ import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { ClosedFolder, PlantedFileError } from "./closed-folder.ts";
 
 const MAX_BYTES = 100;
-/** Some account that is not the one of the tests. */
+/** The id of an account other than the one that runs the tests. */
 const OTHER = 65_534;
 const isRoot = process.geteuid?.() === 0;
 const text = (value: string) => [Buffer.from(value)];
@@ -33,7 +33,7 @@ async function inFolder(work: (folder: ClosedFolder, place: string) => Promise<v
 }
 
 describe("ClosedFolder", () => {
-  test("reads what it wrote, and nothing where there is nothing", () =>
+  test("reads what it wrote, and returns undefined for a file that does not exist", () =>
     inFolder(async (folder) => {
       await folder.write("file", text("first"));
       await folder.write("file", [...text("sec"), ...text("ond")]);
@@ -41,7 +41,7 @@ describe("ClosedFolder", () => {
       assert.equal(await folder.read("none", MAX_BYTES), undefined);
     }));
 
-  test("is closed to other accounts, with all that lies in it, whatever the umask", async () => {
+  test("is closed to other accounts, as are its files, whatever the umask", async () => {
     const before = process.umask(0);
     try {
       await inFolder(async (folder, place) => {
@@ -54,7 +54,7 @@ describe("ClosedFolder", () => {
     }
   });
 
-  test("closes a folder of its own that was left open", () =>
+  test("closes its own folder if it was open to other accounts", () =>
     inFolder(async (_, place) => {
       await chmod(place, 0o777);
       await using _again = await ClosedFolder.open(place);
@@ -62,19 +62,19 @@ describe("ClosedFolder", () => {
     }));
 
   for (const [what, plant] of Object.entries({
-    "a link to a file that would count": (file: string, good: string) => symlink(good, file),
-    "a link to nothing": (file: string) => symlink("/nowhere", file),
-    "a second name of a file that would count": (file: string, good: string) => link(good, file),
+    "a link to a good file": (file: string, good: string) => symlink(good, file),
+    "a link to a file that does not exist": (file: string) => symlink("/nowhere", file),
+    "a hard link to a good file": (file: string, good: string) => link(good, file),
     "a file that others may read": (file: string) => writeFile(file, "planted", { mode: 0o644 }),
     "a file that others may write": async (file: string) => {
       await writeFile(file, "planted");
       await chmod(file, 0o622);
     },
-    "a file with a bit beside the modes": async (file: string) => {
+    "a file with the set-user-id bit": async (file: string) => {
       await writeFile(file, "planted");
       await chmod(file, 0o4600);
     },
-    "a pipe, which nobody ever writes to": async (file: string) => {
+    "a named pipe that nobody writes to": async (file: string) => {
       execFileSync("mkfifo", ["-m", "600", file]);
     },
     "a folder": (file: string) => mkdir(file, { mode: 0o600 }),
@@ -88,7 +88,7 @@ describe("ClosedFolder", () => {
       }));
   }
 
-  test("does not read a file of another account", { skip: isRoot ? false : "needs root to make one" }, () =>
+  test("does not read a file of another account", { skip: isRoot ? false : "only root can create one" }, () =>
     inFolder(async (folder, place) => {
       await folder.write("file", text("planted"));
       await chown(path.join(place, "file"), OTHER, OTHER);
@@ -99,7 +99,7 @@ describe("ClosedFolder", () => {
   test(
     "does not use a folder of another account",
     {
-      skip: isRoot ? false : "needs root to make one",
+      skip: isRoot ? false : "only root can create one",
     },
     () =>
       inFolder(async (_, place) => {
@@ -111,7 +111,7 @@ describe("ClosedFolder", () => {
   test(
     "lets no other account plant, read or remove a file",
     {
-      skip: isRoot ? false : "needs root to be another account",
+      skip: isRoot ? false : "only root can act as another account",
     },
     () =>
       inFolder(async (folder, place) => {
@@ -128,7 +128,7 @@ describe("ClosedFolder", () => {
       }),
   );
 
-  test("does not use a link in place of the folder, or a file", () =>
+  test("does not use a link or a file instead of a folder", () =>
     inFolder(async (_, place) => {
       const beside = path.join(path.dirname(place), "beside");
       await symlink(place, beside);
@@ -138,7 +138,7 @@ describe("ClosedFolder", () => {
       await assert.rejects(ClosedFolder.open(beside), /EEXIST|ENOTDIR/);
     }));
 
-  test("works in the folder that it opened, also when another is put in its place", () =>
+  test("works in the folder that it opened, even when another folder takes its place", () =>
     inFolder(async (folder, place) => {
       const aside = path.join(path.dirname(place), "aside");
       await folder.write("file", text("mine"));
@@ -151,7 +151,7 @@ describe("ClosedFolder", () => {
       assert.equal(await readFile(path.join(aside, "new"), "utf8"), "new");
     }));
 
-  test("writing replaces a link, and leaves what it names", () =>
+  test("writing replaces a link and does not change the linked file", () =>
     inFolder(async (folder, place) => {
       const victim = path.join(path.dirname(place), "victim");
       await writeFile(victim, "untouched");
@@ -161,7 +161,7 @@ describe("ClosedFolder", () => {
       assert.equal(`${await folder.read("file", MAX_BYTES)}`, "mine");
     }));
 
-  test("a reader finds the whole file of one of many writers, or none", () =>
+  test("with several writers, a reader finds the whole file of one of them, or none", () =>
     inFolder(async (folder, place) => {
       const contents = Array.from({ length: 8 }, (_, i) => `${i}`.repeat(MAX_BYTES));
       const isWriting = Promise.all(contents.map((content) => folder.write("file", text(content))));
@@ -174,14 +174,14 @@ describe("ClosedFolder", () => {
       assert.deepEqual(await readdir(place), ["file"]);
     }));
 
-  test("a write that fails leaves nothing behind", () =>
+  test("a failed write leaves no file behind", () =>
     inFolder(async (folder, place) => {
       await mkdir(path.join(place, "file"));
       await assert.rejects(folder.write("file", text("mine")), /EISDIR|ENOTEMPTY|EEXIST/);
       assert.deepEqual(await readdir(place), ["file"]);
     }));
 
-  test("keeps the newest files, and removes what writers that died have left", () =>
+  test("keeps the newest files, and removes the unfinished files of writers that died", () =>
     inFolder(async (folder, place) => {
       const hourMs = 3_600_000;
       const ages = { a: 3, b: 2, c: 1, ".unfinished-x": 2, ".unfinished-y": 0 };

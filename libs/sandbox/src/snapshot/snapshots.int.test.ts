@@ -18,7 +18,7 @@ const LIMITS = { timeMs: 60_000, maxOutputBytes: 100 };
 const never = new AbortController().signal;
 const refuseToMake = async () => assert.fail("a snapshot was made");
 
-/** What a child of the sandbox would do to the folder, in JavaScript with the process to itself; one after the other, each works. */
+/** What a child of the sandbox might do to the folder if it ran its own JavaScript; each attack works after the ones before it. */
 const ATTACKS = [
   `Deno.readFileSync(FILE).length > 0`,
   `[...Deno.readDirSync(FOLDER)].length > 0`,
@@ -35,10 +35,10 @@ const ATTACKS = [
   `Deno.removeSync(FOLDER) === undefined`,
 ];
 const REACHED = /^REACHED$/m;
-/** Fewer are put up by kernels that lack Landlock or seccomp. */
+/** The number of walls of a kernel that has both Landlock and seccomp; others have fewer. */
 const NUM_WALLS = 3;
 
-describe("a started Python on disk", { timeout: 300_000 }, () => {
+describe("the snapshot of a started Python on disk", { timeout: 300_000 }, () => {
   let around: TemporaryFolder;
   let folder: string;
   let file: string;
@@ -59,7 +59,7 @@ describe("a started Python on disk", { timeout: 300_000 }, () => {
     }
   };
 
-  test("one from which no Python starts is made again, and the next process starts from that", async () => {
+  test("a snapshot from which Python does not start is made again, and the next process uses the new one", async () => {
     const bad = Buffer.alloc(1_000, "no memory of a Python");
     {
       await using closed = await ClosedFolder.open(folder);
@@ -70,7 +70,7 @@ describe("a started Python on disk", { timeout: 300_000 }, () => {
     await runs(new Snapshots({ folder, make: refuseToMake }));
   });
 
-  test("all sandboxes of a process start from one, also where no folder can be used", async () => {
+  test("all sandboxes of a process share one snapshot, also when no folder can be used", async () => {
     let numStarted = 0;
     const onStart = () => numStarted++;
     await kernelWalls();
@@ -79,7 +79,7 @@ describe("a started Python on disk", { timeout: 300_000 }, () => {
     subscribe("child_process", onStart);
     const sandboxes = Array.from({ length: 2 }, () => new PythonSandbox({ maxProcesses: 1 }));
     try {
-      // Sessions keep their processes, so that none is started ahead.
+      // Sessions keep their processes, so no further process is started in advance.
       await Promise.all(sandboxes.map((sandbox) => sandbox.open().run("1", LIMITS, never)));
       assert.equal(numStarted, 3);
     } finally {
@@ -90,7 +90,7 @@ describe("a started Python on disk", { timeout: 300_000 }, () => {
     }
   });
 
-  test("a child of the sandbox neither reads nor writes it, behind either wall alone", async () => {
+  test("a child of the sandbox can neither read nor write the snapshot behind either wall alone", async () => {
     const { names } = await kernelWalls();
     const attack = (place: string) =>
       [
@@ -112,7 +112,7 @@ describe("a started Python on disk", { timeout: 300_000 }, () => {
     }
     assert.deepEqual(await readdir(folder), [path.basename(file)]);
     assert.ok(bytes.equals(await readFile(file)));
-    // With nothing around them they reach it, or they would be held by their own mistakes.
+    // Without any wall all attacks succeed; otherwise a mistake in an attack would look like protection.
     const copy = path.join(around.path, "copy");
     {
       await using closed = await ClosedFolder.open(copy);

@@ -21,14 +21,14 @@ import { Snapshots } from "./snapshots.ts";
 const BOUND = 1 << 28;
 const isRoot = process.geteuid?.() === 0;
 
-/** Makes snapshots that tell which of all they are. */
+/** Makes snapshots that contain their number. */
 class Maker {
   numMade = 0;
   readonly make = async (): Promise<Uint8Array> =>
     Buffer.from(`snapshot ${++this.numMade} ${"x".repeat(1_000)}`);
 }
 
-/** One process after the other, with one folder. */
+/** Calls `work` with a function that creates the snapshots of another process with the same folder. */
 async function inFolder(
   work: (given: { start: () => Snapshots; maker: Maker; folder: string; file: string }) => Promise<void>,
 ): Promise<void> {
@@ -47,7 +47,7 @@ async function inFolder(
 const said = async (snapshots: Snapshots, bound = BOUND) => `${await snapshots.take(bound)}`.slice(0, 10);
 
 describe("Snapshots", () => {
-  test("makes one for each bound of memory, for all who ask, at once or later", () =>
+  test("makes one snapshot for each memory limit, for all concurrent and later calls", () =>
     inFolder(async ({ start, maker }) => {
       const snapshots = start();
       assert.deepEqual(await Promise.all([said(snapshots), said(snapshots), said(snapshots, BOUND * 2)]), [
@@ -59,7 +59,7 @@ describe("Snapshots", () => {
       assert.equal(maker.numMade, 2);
     }));
 
-  test("the next process finds it on disk, closed to other accounts", () =>
+  test("the next process finds the snapshot on disk, closed to other accounts", () =>
     inFolder(async ({ start, maker, folder, file }) => {
       assert.equal(await said(start()), "snapshot 1");
       assert.equal(await said(start()), "snapshot 1");
@@ -70,7 +70,7 @@ describe("Snapshots", () => {
       );
     }));
 
-  test("makers at once leave one whole file", () =>
+  test("concurrent makers leave one whole file", () =>
     inFolder(async ({ start, maker, folder, file }) => {
       await Promise.all(Array.from({ length: 5 }, () => said(start())));
       assert.deepEqual(await readdir(folder), [path.basename(file)]);
@@ -80,29 +80,29 @@ describe("Snapshots", () => {
     }));
 
   for (const [what, spoil] of Object.entries({
-    "a link to a good one": async (file: string) => {
+    "a link to a good snapshot": async (file: string) => {
       const beside = `${file}.beside`;
       await writeFile(beside, await readFile(file), { mode: 0o600 });
       await rm(file);
       await symlink(beside, file);
     },
-    "one that others may write": (file: string) => chmod(file, 0o666),
-    "one that was cut": (file: string) => truncate(file, 500),
-    "one of which a few bytes are left": (file: string) => truncate(file, 10),
-    "one of which a byte changed": async (file: string) => {
+    "writable by others": (file: string) => chmod(file, 0o666),
+    truncated: (file: string) => truncate(file, 500),
+    "truncated to a few bytes": (file: string) => truncate(file, 10),
+    "changed in one byte": async (file: string) => {
       const bytes = await readFile(file);
       bytes[bytes.length - 1] = 0;
       await writeFile(file, bytes);
     },
-    "one that was made of something else": async (file: string) => {
+    "made from something else": async (file: string) => {
       const bytes = await readFile(file);
       bytes[30] = (bytes[30] ?? 0) ^ 1;
       await writeFile(file, bytes);
     },
-    "one with something behind it": async (file: string) => writeFile(file, "more", { flag: "a" }),
-    ...(isRoot ? { "one of another account": (file: string) => chown(file, 65_534, 65_534) } : {}),
+    "followed by more bytes": async (file: string) => writeFile(file, "more", { flag: "a" }),
+    ...(isRoot ? { "owned by another account": (file: string) => chown(file, 65_534, 65_534) } : {}),
   })) {
-    test(`replaces ${what}`, () =>
+    test(`replaces a snapshot that is ${what}`, () =>
       inFolder(async ({ start, file }) => {
         await said(start());
         await spoil(file);
@@ -112,7 +112,7 @@ describe("Snapshots", () => {
       }));
   }
 
-  test("one from which a start failed is made again, once however many tell so", () =>
+  test("a snapshot from which a start failed is made again, only once however often it is reported", () =>
     inFolder(async ({ start, maker }) => {
       const snapshots = start();
       const bad = await snapshots.take(BOUND);
@@ -124,7 +124,7 @@ describe("Snapshots", () => {
       assert.equal(maker.numMade, 2);
     }));
 
-  test("asks again after one could not be made", () =>
+  test("tries again after a snapshot could not be made", () =>
     inFolder(async ({ maker, folder }) => {
       let isBroken = true;
       const make = async () => (isBroken ? Promise.reject(new Error("no memory")) : maker.make());
@@ -134,7 +134,7 @@ describe("Snapshots", () => {
       assert.equal(await said(snapshots), "snapshot 1");
     }));
 
-  test("works in memory where no folder can be used, and tells why", async () => {
+  test("works in memory when no folder can be used, and reports why", async () => {
     await using around = await temporaryFolder("snapshots");
     const file = path.join(around.path, "file");
     await writeFile(file, "");
@@ -150,7 +150,7 @@ describe("Snapshots", () => {
   test(
     "works in memory where the folder belongs to another account",
     {
-      skip: isRoot ? false : "needs root to make one",
+      skip: isRoot ? false : "only root can create one",
     },
     () =>
       inFolder(async ({ start, folder }) => {
@@ -162,7 +162,7 @@ describe("Snapshots", () => {
       }),
   );
 
-  test("removes those that were made longest ago of something else", () =>
+  test("removes the oldest snapshots that were made from something else", () =>
     inFolder(async ({ start, folder, file }) => {
       const snapshots = start();
       await said(snapshots, 1);
@@ -182,7 +182,7 @@ describe("Snapshots", () => {
 });
 
 describe("snapshotKey", () => {
-  test("differs with the bound of memory, and is the same for the same", async () => {
+  test("is the same for the same memory limit, and differs for another one", async () => {
     assert.match(await snapshotKey(1), /^[0-9a-f]{64}$/);
     assert.equal(await snapshotKey(1), await snapshotKey(1));
     assert.notEqual(await snapshotKey(1), await snapshotKey(2));

@@ -6,7 +6,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 import { kernelWalls } from "./kernel-walls.ts";
 
-/** A service that runs code without end and tells the process that it is in. */
+/** A service that runs an endless loop and prints the id of the process that runs it. */
 const SERVICE = `
 import { readFileSync } from "node:fs";
 const { PythonSandbox } = await import(process.argv[1]);
@@ -20,12 +20,12 @@ console.log(readFileSync("/proc/" + process.pid + "/task/" + process.pid + "/chi
 `;
 
 describe("the kernel's walls", { timeout: 120_000 }, () => {
-  test("are told by name, or why there are none", async () => {
+  test("are reported by name, or with the reason why there are none", async () => {
     const { names, reason } = await kernelWalls();
     assert.ok(names.length > 0 ? reason === "" : reason.length > 10, reason);
   });
 
-  test("code without end dies with the process that ordered it, however that dies", async (t) => {
+  test("endless code ends with the process that started it, however that process dies", async (t) => {
     const { names } = await kernelWalls();
     if (names.length === 0) return t.skip("there are none here");
     const module = path.join(import.meta.dirname, "..", "python-sandbox.ts");
@@ -42,7 +42,7 @@ describe("the kernel's walls", { timeout: 120_000 }, () => {
   });
 });
 
-/** One that has ended and that nobody has asked for is none. */
+/** @returns whether the process runs; a zombie does not count. */
 function isRunning(pid: number): boolean {
   if (!existsSync(`/proc/${pid}/stat`)) return false;
   return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));

@@ -10,7 +10,7 @@ export class GroupLostError extends TerminalError {
   readonly output: string;
 
   constructor(action: string, reason: string, output: string, options?: ErrorOptions) {
-    const said = output === "" ? "" : `; its last words: ${output}`;
+    const said = output === "" ? "" : `; its last output: ${output}`;
     super("ENGINE_LOST", `the training workers cannot ${action}: ${reason}${said}`, options);
     this.output = output;
   }

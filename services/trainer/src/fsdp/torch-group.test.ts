@@ -100,7 +100,7 @@ describe("TorchGroup", () => {
         const next = group.call(asking("answer"));
         await assert.rejects(open, (error) => {
           return (
-            error instanceof GroupLostError && /SIGKILL; its last words: .*asked to die/.test(error.message)
+            error instanceof GroupLostError && /SIGKILL; its last output: .*asked to die/.test(error.message)
           );
         });
         await assert.rejects(next, GroupLostError);
@@ -137,7 +137,7 @@ describe("TorchGroup", () => {
 
   test("workers that do not start are reported with their output, the deadline or the missing program", async () => {
     await withGroup("echo no module named torch >&2; exit 1", async (start) => {
-      await assert.rejects(start(), /torchrun ended with code 1; its last words: no module named torch/);
+      await assert.rejects(start(), /torchrun ended with code 1; its last output: no module named torch/);
     });
     await withGroup(
       "exec sleep 60",
@@ -222,7 +222,7 @@ describe("TorchGroup over two nodes", () => {
       const { group } = await eventually("an order to start", () => dying.started);
       const value = { group, reason: "torchrun ended with code 1", lines: ["CUDA out of memory"] };
       dying.report({ case: "ranksEnded", value });
-      await assert.rejects(open, /node 1: torchrun ended with code 1; its last words: CUDA out of memory/);
+      await assert.rejects(open, /node 1: torchrun ended with code 1; its last output: CUDA out of memory/);
       await first.close();
 
       const second = await start();
@@ -245,7 +245,7 @@ describe("TorchGroup over two nodes", () => {
   test("a node that does not connect, has another PyTorch or too few GPUs is reported by its number", async () => {
     await overTwo(
       async (start) => {
-        await assert.rejects(start(), /no word from node 1 of 2 .* within 100 ms/);
+        await assert.rejects(start(), /node 1 of 2 .* did not connect within 100 ms/);
       },
       { startDeadlineMs: 100 },
     );

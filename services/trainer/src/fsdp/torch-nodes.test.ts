@@ -58,7 +58,7 @@ describe("TorchNodes", () => {
           nodes.gather(50, NEVER),
           (error) =>
             error instanceof GroupLostError &&
-            /no word from nodes 1, 2 of 3 .* within 50 ms/.test(error.message),
+            /nodes 1, 2 of 3 .* did not connect within 50 ms/.test(error.message),
         );
         const ending = new AbortController();
         const gathered = nodes.gather(DEADLINE_MS, ending.signal);

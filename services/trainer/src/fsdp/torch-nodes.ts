@@ -99,7 +99,7 @@ export class TorchNodes {
     } catch (error) {
       if (!(error instanceof DeadlineError)) throw error;
       const names = `node${this.missing.length === 1 ? "" : "s"} ${this.missing.join(", ")}`;
-      const reason = `no word from ${names} of ${this.count} (0 is the trainer's own) within ${deadlineMs} ms`;
+      const reason = `${names} of ${this.count} (0 is the trainer's own) did not connect within ${deadlineMs} ms`;
       throw new GroupLostError("start training", reason, "", { cause: error });
     }
     return [...this.#nodes.values()].map(({ node }) => node).sort((a, b) => a.facts.index - b.facts.index);
