@@ -208,7 +208,7 @@ describe("a run of a pretrained model", () => {
   });
 
   const refusals: [what: string, model: Record<string, unknown>, message: RegExp][] = [
-    ["a model that the hub does not have", { path: "owner/other" }, /the hub has it at this revision/],
+    ["a model that the hub does not have", { path: "owner/other" }, /the hub does not have it \(status 404/],
     [
       "a folder outside of those for models",
       { path: "/etc" },

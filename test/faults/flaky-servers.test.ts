@@ -44,7 +44,7 @@ const lookup = defineTool<{ address: string }>({
       const answer = await fetch(state.address, { signal });
       return ((await answer.json()) as { text: string }).text;
     } catch (cause) {
-      throw new InfrastructureError("look it up", "its server must answer", String(cause), { cause });
+      throw new InfrastructureError("look it up", "its server does not answer", String(cause), { cause });
     }
   },
 });

@@ -8,8 +8,13 @@ import { RetryableError, TerminalError } from "@hone/core";
 
 /** Something outside of the agent failed, such as an environment's server or a tool's network. */
 export class InfrastructureError extends RetryableError {
-  constructor(action: string, rule: string, value: string, options?: ErrorOptions) {
-    super("INFRASTRUCTURE", `Cannot ${action}: ${rule} (${value})`, options);
+  /**
+   * @param action what could not be done, such as "look it up".
+   * @param problem what is wrong, such as "the server does not answer".
+   * @param detail the value or the error that was found.
+   */
+  constructor(action: string, problem: string, detail: string, options?: ErrorOptions) {
+    super("INFRASTRUCTURE", `Cannot ${action}: ${problem} (${detail})`, options);
   }
 }
 
@@ -73,8 +78,9 @@ export class AttemptTimedOutError extends TerminalError {
 
 /** A dataset row lacks something that its agent needs. No further attempt can help, and the rollout is not scored. */
 export class BadRowError extends TerminalError {
-  constructor(taskId: string, rule: string, value: string) {
-    super("BAD_ROW", `Cannot run the row ${taskId}: ${rule}; it is ${value}`);
+  /** @param problem a sentence that says what is wrong, with the value, and what is allowed. */
+  constructor(taskId: string, problem: string) {
+    super("BAD_ROW", `Cannot run the row ${taskId}: ${problem}`);
   }
 }
 

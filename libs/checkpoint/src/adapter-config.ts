@@ -1,6 +1,6 @@
 /** Reads and writes PEFT's adapter_config.json. */
 import { LORA_TARGETS, type LoraSpec, type LoraTarget, ModelSpecError, resolveLora } from "@hone/nn";
-import { CheckpointError } from "./errors.ts";
+import { CheckpointError, quoteStart } from "./errors.ts";
 
 export const ADAPTER_CONFIG_FILE = "adapter_config.json";
 
@@ -54,15 +54,16 @@ export function parseAdapterConfig(
   const config = parseObject(text, file);
   const require = (isAllowed: boolean, field: string, rule: string) => {
     if (!isAllowed) {
-      throw new CheckpointError(file, `its ${field} is ${rule}`, JSON.stringify(config[field] ?? null));
+      const found = JSON.stringify(config[field] ?? null);
+      throw new CheckpointError(file, `${field} is ${found}; Hone reads only adapters where it ${rule}`);
     }
   };
-  require(config.peft_type === "LORA", "peft_type", '"LORA"');
-  require(config.bias === undefined || config.bias === "none", "bias", '"none"');
-  require(FIRST_VALUES.includes(config.init_lora_weights), "init_lora_weights", 'true, false or "gaussian"');
-  for (const field of REFUSED) require(isNeutral(config[field]), field, "not used");
+  require(config.peft_type === "LORA", "peft_type", 'is "LORA"');
+  require(config.bias === undefined || config.bias === "none", "bias", 'is "none"');
+  require(FIRST_VALUES.includes(config.init_lora_weights), "init_lora_weights", 'is true, false or "gaussian"');
+  for (const field of REFUSED) require(isNeutral(config[field]), field, "is absent, null, false or empty");
   const { base_model_name_or_path: place, revision, r: rank, lora_alpha: alpha } = config;
-  require(typeof place === "string" && place !== "", "base_model_name_or_path", "the base model");
+  require(typeof place === "string" && place !== "", "base_model_name_or_path", "names the base model");
   const targets = (Object.keys(LORA_TARGETS) as LoraTarget[]).filter((target) =>
     parameters.some((name) => name.includes(`.${LORA_TARGETS[target]}.lora_`)),
   );
@@ -71,7 +72,7 @@ export function parseAdapterConfig(
     return { lora, base: { place: String(place), ...(typeof revision === "string" ? { revision } : {}) } };
   } catch (cause) {
     if (!(cause instanceof ModelSpecError)) throw cause;
-    throw new CheckpointError(file, "it describes adapters that Hone builds", cause.message, { cause });
+    throw new CheckpointError(file, `Hone cannot build these adapters (${cause.message})`, { cause });
   }
 }
 
@@ -111,10 +112,10 @@ function parseObject(text: string, file: string): Record<string, unknown> {
   try {
     config = JSON.parse(text);
   } catch (cause) {
-    throw new CheckpointError(file, "it is JSON", `${text.length} characters`, { cause });
+    throw new CheckpointError(file, `the file must be JSON, but begins with ${quoteStart(text)}`, { cause });
   }
   if (typeof config === "object" && config !== null && !Array.isArray(config)) {
     return config as Record<string, unknown>;
   }
-  throw new CheckpointError(file, "it holds an object", text.slice(0, 40));
+  throw new CheckpointError(file, `the file must be a JSON object, but begins with ${quoteStart(text)}`);
 }

@@ -161,17 +161,18 @@ function checkTensors(
   for (const { name, shape } of header.entries) {
     const parameter = parameters.get(name);
     if (parameter === undefined) {
-      throw new CheckpointError(file, `adapters of this ${spec.family} model have no tensor ${name}`, "one");
+      const problem = `the file contains tensor ${name}, which adapters of this ${spec.family} model do not have`;
+      throw new CheckpointError(file, problem);
     }
     if (shape.join() !== parameter.shape.join()) {
-      const rule = `it holds ${name} of shape [${parameter.shape.join(", ")}]`;
-      throw new CheckpointError(file, rule, `[${shape.join(", ")}]`);
+      const rule = `tensor ${name} must have the shape [${parameter.shape.join(", ")}]`;
+      throw new CheckpointError(file, `${rule}, but has the shape [${shape.join(", ")}]`);
     }
     seen.add(name);
   }
   for (const { name, shape } of parameters.values()) {
     if (seen.has(name)) continue;
-    throw new CheckpointError(file, `it holds ${name} of shape [${shape.join(", ")}]`, "nothing");
+    throw new CheckpointError(file, `tensor ${name} must have the shape [${shape.join(", ")}], but is missing`);
   }
   return parameters;
 }

@@ -5,7 +5,7 @@
 import { createHash } from "node:crypto";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { CheckpointError } from "./errors.ts";
+import { CheckpointError, quoteStart } from "./errors.ts";
 import { readCompanion } from "./read-companion.ts";
 import { ElementType } from "./safetensors/element-types.ts";
 import { SafeTensorsReader } from "./safetensors/reader.ts";
@@ -105,8 +105,8 @@ async function weightPlaces(folder: string): Promise<Readonly<Record<string, str
   if (names.includes(MODEL_FILE)) return undefined;
   if (!names.includes(INDEX_FILE)) {
     const others = names.filter((name) => /\.(safetensors|bin|pt|pth|gguf)$/.test(name));
-    const rule = `it holds ${MODEL_FILE} or ${INDEX_FILE}`;
-    throw new CheckpointError(folder, rule, others.length === 0 ? "no weights" : others.join(", "));
+    const found = others.length === 0 ? "no weights" : `only ${others.join(", ")}`;
+    throw new CheckpointError(folder, `the folder must contain ${MODEL_FILE} or ${INDEX_FILE}, but has ${found}`);
   }
   const index = path.join(folder, INDEX_FILE);
   return readWeightMap((await readCompanion(index)).toString("utf8"), index);
@@ -117,14 +117,15 @@ function readWeightMap(text: string, file: string): Record<string, string> {
   try {
     map = (JSON.parse(text) as { weight_map?: unknown } | null)?.weight_map;
   } catch (cause) {
-    throw new CheckpointError(file, "it is JSON", text.slice(0, 40), { cause });
+    throw new CheckpointError(file, `the file must be JSON, but begins with ${quoteStart(text)}`, { cause });
   }
   const places = Object.entries(typeof map === "object" && map !== null ? map : {});
   const isPlace = ([, place]: [string, unknown]) =>
     typeof place === "string" && path.basename(place) === place && place.endsWith(".safetensors");
   if (places.length === 0 || !places.every(isPlace)) {
-    const current = JSON.stringify(places.find((each) => !isPlace(each)) ?? map ?? null);
-    throw new CheckpointError(file, "its weight_map names a file beside it for each tensor", current);
+    const found = JSON.stringify(places.find((each) => !isPlace(each)) ?? map ?? null);
+    const rule = "weight_map must name for each tensor a .safetensors file of the same folder";
+    throw new CheckpointError(file, `${rule}, but contains ${found}`);
   }
   return Object.fromEntries(places) as Record<string, string>;
 }
@@ -133,7 +134,7 @@ async function namesIn(folder: string): Promise<string[]> {
   try {
     return await readdir(folder);
   } catch (cause) {
-    const current = cause instanceof Error ? cause.message : String(cause);
-    throw new CheckpointError(folder, "it is a readable folder", current, { cause });
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new CheckpointError(folder, `the folder cannot be opened (${reason})`, { cause });
   }
 }

@@ -126,25 +126,24 @@ function checkTensors(
       const parameter = parameters.get(name);
       if (parameter === undefined) {
         if (isLeftOut(spec, name)) continue;
-        throw new CheckpointError(
-          reader.path,
-          `a ${spec.family} model has no tensor ${name}`,
-          "there is one",
-        );
+        const problem = `the file contains tensor ${name}, which this ${spec.family} model does not have`;
+        throw new CheckpointError(reader.path, problem);
       }
       if (shape.join() !== parameter.shape.join()) {
-        const rule = `it holds ${name} of shape [${parameter.shape.join(", ")}]`;
-        throw new CheckpointError(reader.path, rule, `[${shape.join(", ")}]`);
+        const rule = `tensor ${name} must have the shape [${parameter.shape.join(", ")}]`;
+        throw new CheckpointError(reader.path, `${rule}, but has the shape [${shape.join(", ")}]`);
       }
       if (seen.has(name)) {
-        throw new CheckpointError(reader.path, `${name} lies in one file`, `also in ${seen.get(name)!.path}`);
+        const other = seen.get(name)!.path;
+        throw new CheckpointError(reader.path, `tensor ${name} must be in one file only, but is also in ${other}`);
       }
       seen.set(name, reader);
     }
   }
   for (const [name, { shape }] of parameters) {
     if (seen.has(name)) continue;
-    throw new CheckpointError(fileOf(name), `it holds ${name} of shape [${shape.join(", ")}]`, "nothing");
+    const rule = `tensor ${name} must have the shape [${shape.join(", ")}]`;
+    throw new CheckpointError(fileOf(name), `${rule}, but is missing`);
   }
 }
 

@@ -53,7 +53,7 @@ describe("checkpoints", () => {
     await writeFile(path.join(other, "config.json"), JSON.stringify({ ...config, vocab_size: 12 }));
     await assert.rejects(
       loadModel(other),
-      /model.embed_tokens.weight of shape \[12, 8\], but found \[11, 8\]/,
+      /model.embed_tokens.weight must have the shape \[12, 8\], but has the shape \[11, 8\]/,
     );
   });
 
@@ -65,7 +65,8 @@ describe("checkpoints", () => {
       await truncate(path.join(other, name), 20 * 1024 ** 3);
       await assert.rejects(loadModel(other), (error) => {
         assert.ok(error instanceof CheckpointError);
-        assert.match(error.message, new RegExp(`${name}: expected that it has at most 134217728 bytes`));
+        const rule = new RegExp(`${name}: the file has 21474836480 bytes; at most 134217728 are allowed`);
+        assert.match(error.message, rule);
         return true;
       });
       await rm(other, { recursive: true });

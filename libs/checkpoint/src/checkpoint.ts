@@ -26,7 +26,7 @@ import {
   readWeights,
   type WeightAllocator,
 } from "./checkpoint-weights.ts";
-import { CheckpointError } from "./errors.ts";
+import { CheckpointError, quoteStart } from "./errors.ts";
 import { saveOptimizer } from "./optimizer-file.ts";
 import type { AdamWState } from "./optimizer-state.ts";
 import { readCompanion } from "./read-companion.ts";
@@ -157,10 +157,10 @@ async function loadConfig(folder: string): Promise<ModelConfig> {
   try {
     config = JSON.parse(text);
   } catch (cause) {
-    throw new CheckpointError(file, "it is JSON", `${text.length} characters`, { cause });
+    throw new CheckpointError(file, `the file must be JSON, but begins with ${quoteStart(text)}`, { cause });
   }
   if (typeof config === "object" && config !== null && !Array.isArray(config)) return config as ModelConfig;
-  throw new CheckpointError(file, "it holds an object", text.slice(0, 40));
+  throw new CheckpointError(file, `the file must be a JSON object, but begins with ${quoteStart(text)}`);
 }
 
 /** The configuration, with only the stored type changed: `dtype`, or `torch_dtype` in older versions. */

@@ -5,8 +5,14 @@ import { TerminalError } from "@hone/core";
 export class CheckpointError extends TerminalError {
   readonly path: string;
 
-  constructor(path: string, rule: string, current: string, options?: ErrorOptions) {
-    super("CHECKPOINT", `Cannot read ${path}: expected that ${rule}, but found ${current}`, options);
+  /** @param problem a sentence that says what is wrong, with the value, and what is allowed. */
+  constructor(path: string, problem: string, options?: ErrorOptions) {
+    super("CHECKPOINT", `Cannot read ${path}: ${problem}`, options);
     this.path = path;
   }
+}
+
+/** @returns the first characters of a file's text, in quotes, for a message. */
+export function quoteStart(text: string): string {
+  return JSON.stringify(text.slice(0, 40));
 }

@@ -72,7 +72,8 @@ export async function findBaseFolder(folder: string, findBase?: FindBase): Promi
   const place = base.place.startsWith(".") ? path.resolve(folder, base.place) : base.place;
   if (findBase !== undefined) return findBase({ ...base, place });
   if (path.isAbsolute(place)) return place;
-  throw new CheckpointError(folder, "its base model is a folder of this machine", base.place);
+  const problem = `the base model of these adapters, ${JSON.stringify(base.place)}, is not a folder of this machine`;
+  throw new CheckpointError(folder, `${problem}; download it and give its path in adapter_config.json`);
 }
 
 /** The digest that {@link loadMerged} returns, without loading the weights. */
@@ -117,7 +118,8 @@ export async function locateMerged(
 /** @throws CheckpointError if the base model is not the one that the adapters were trained on. */
 export function requireBase(folder: string, wanted: string | undefined, found: string): void {
   if (wanted === undefined || wanted === found) return;
-  throw new CheckpointError(folder, `the weights of its base have the SHA-256 ${wanted}`, found);
+  const problem = `the adapters were trained on base weights with the SHA-256 ${wanted}`;
+  throw new CheckpointError(folder, `${problem}, but the base model here has ${found}`);
 }
 
 /** Adds the adapters to the weights in place. */

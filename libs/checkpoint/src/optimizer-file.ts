@@ -24,16 +24,16 @@ export async function loadOptimizer(
   await using reader = await SafeTensorsReader.open(path.join(folder, OPTIMIZER_FILE));
   const step = Number(reader.header.metadata.step);
   if (!Number.isInteger(step) || step < 0) {
-    const current = String(reader.header.metadata.step);
-    throw new CheckpointError(reader.path, "its metadata counts the updates", current);
+    const found = String(reader.header.metadata.step);
+    throw new CheckpointError(reader.path, `"step" in the metadata must be the number of updates, but is ${found}`);
   }
   const state = { ...initialiseAdamW(parameters), step };
   const wanted = new Map(momentsOf(parameters, state).map((moment) => [moment.name, moment]));
   for (const { name, shape } of wanted.values()) {
     const entry = reader.header.entries.find((each) => each.name === name);
     if (entry?.shape.join() === shape.join()) continue;
-    const current = entry === undefined ? "nothing" : `[${entry.shape.join(", ")}]`;
-    throw new CheckpointError(reader.path, `it holds ${name} of shape [${shape.join(", ")}]`, current);
+    const found = entry === undefined ? "is missing" : `has the shape [${entry.shape.join(", ")}]`;
+    throw new CheckpointError(reader.path, `tensor ${name} must have the shape [${shape.join(", ")}], but ${found}`);
   }
   await reader.readInto(({ name }) => wanted.get(name)?.data);
   return state;

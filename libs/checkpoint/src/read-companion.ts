@@ -11,12 +11,13 @@ export async function readCompanion(file: string): Promise<Buffer> {
   try {
     await using handle = await open(file);
     const { size } = await handle.stat();
-    if (size > MAX_FILE_BYTES)
-      throw new CheckpointError(file, `it has at most ${MAX_FILE_BYTES} bytes`, `${size}`);
+    if (size > MAX_FILE_BYTES) {
+      throw new CheckpointError(file, `the file has ${size} bytes; at most ${MAX_FILE_BYTES} are allowed`);
+    }
     return await handle.readFile();
   } catch (cause) {
     if (cause instanceof CheckpointError) throw cause;
-    const current = cause instanceof Error ? cause.message : String(cause);
-    throw new CheckpointError(file, "it is a readable file", current, { cause });
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new CheckpointError(file, `the file cannot be opened (${reason})`, { cause });
   }
 }

@@ -5,8 +5,9 @@ import { RetryableError, TerminalError } from "@hone/core";
 export class HubRefusedError extends TerminalError {
   readonly model: string;
 
-  constructor(model: string, rule: string, current: string, options?: ErrorOptions) {
-    super("HUB_REFUSED", `Cannot fetch ${model}: expected that ${rule}, but found ${current}`, options);
+  /** @param problem a sentence that says what is wrong, and what to do. */
+  constructor(model: string, problem: string, options?: ErrorOptions) {
+    super("HUB_REFUSED", `Cannot fetch ${model}: ${problem}`, options);
     this.model = model;
   }
 }

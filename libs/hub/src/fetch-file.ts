@@ -50,8 +50,8 @@ export async function fetchFile(file: HubFile, blob: string, options: FetchFileO
     await rename(incomplete, blob);
     return;
   }
-  const rule = `${file.path} has the digest ${file.sha256 ?? file.oid} that the hub names`;
-  throw new HubRefusedError(options.model, rule, "another one");
+  const problem = `the downloaded ${file.path} does not have the digest ${file.sha256 ?? file.oid}`;
+  throw new HubRefusedError(options.model, `${problem} that the hub lists for it`);
 }
 
 /** Downloads from `begin` on. @returns whether the file has its digest; if not, it is removed. */
@@ -111,15 +111,19 @@ async function download(
 
 /** @returns the error for a status of the hub. */
 export function refusalOf(model: string, what: string, status: number, cause?: unknown): Error {
-  const current = `status ${status} for ${what}`;
+  const answer = `status ${status} for ${what}`;
   switch (status) {
     case 401:
-    case 403:
-      return new HubRefusedError(model, "HF_TOKEN allows to read it, if it exists", current, { cause });
-    case 404:
-      return new HubRefusedError(model, "the hub has it at this revision", current, { cause });
+    case 403: {
+      const problem = `the hub answered with ${answer}; check the name, and that HF_TOKEN allows to read it`;
+      return new HubRefusedError(model, problem, { cause });
+    }
+    case 404: {
+      const problem = `the hub does not have it (${answer}); check the name and the revision`;
+      return new HubRefusedError(model, problem, { cause });
+    }
     default:
-      return new HubUnavailableError(model, current, { cause });
+      return new HubUnavailableError(model, answer, { cause });
   }
 }
 

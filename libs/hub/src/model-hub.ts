@@ -21,7 +21,8 @@ export class ModelHub {
     const choose = (paths: readonly string[]) => {
       const wanted = modelFilesOf(paths);
       if (hasWeights(wanted)) return wanted;
-      throw new HubRefusedError(model, "it has weights in safetensors", paths.join(", "));
+      const found = paths.length === 0 ? "no files" : `only ${paths.join(", ")}`;
+      throw new HubRefusedError(model, `the repository must have weights in safetensors, but has ${found}`);
     };
     return this.#repositories.folderOf(model, revision, choose, options);
   }

@@ -135,13 +135,16 @@ export class RepositoryHub {
       })) {
         if (entry.type !== "file" || entry.oid === undefined) continue;
         const { path: name, oid, lfs } = entry;
-        if (!isPlainPath(name)) throw new HubRefusedError(model, "its files lie within it", name);
+        if (!isPlainPath(name)) {
+          const problem = `the repository lists the file ${JSON.stringify(name)}, whose path leads out of it`;
+          throw new HubRefusedError(model, problem);
+        }
         const size = lfs?.size ?? entry.size;
         if (!Number.isSafeInteger(size) || size < 0) {
-          throw new HubRefusedError(model, "its files have sizes", `${name} with ${size}`);
+          throw new HubRefusedError(model, `the hub lists ${name} with the size ${size}, which is not a size`);
         }
         if (files.length === MAX_FILES) {
-          throw new HubRefusedError(model, `it has at most ${MAX_FILES} files`, "more");
+          throw new HubRefusedError(model, `the repository has more than ${MAX_FILES} files, which is the limit`);
         }
         files.push({ path: name, size, oid, sha256: lfs?.oid });
       }
@@ -154,14 +157,8 @@ export class RepositoryHub {
       signal.throwIfAborted();
       if (cause instanceof HubUnavailableError || cause instanceof HubRefusedError) throw cause;
       if (cause instanceof AnswerTooLongError) {
-        throw new HubRefusedError(
-          model,
-          `a page of its listing has at most ${MAX_ANSWER_BYTES} bytes`,
-          "more",
-          {
-            cause,
-          },
-        );
+        const problem = `a page of the list of its files has more than ${MAX_ANSWER_BYTES} bytes, which is the limit`;
+        throw new HubRefusedError(model, problem, { cause });
       }
       if (cause instanceof HubApiError) {
         throw refusalOf(model, `revision ${revision}`, cause.statusCode, cause);
@@ -179,12 +176,15 @@ function hubClient(): Promise<typeof import("@huggingface/hub")> {
 
 /** Checks names that become part of paths and headers. */
 function checkRequest(model: string, revision: string, token: string | undefined): void {
-  if (!isRepositoryId(model)) throw new HubRefusedError(model, "it is named owner/name", model);
+  if (!isRepositoryId(model)) {
+    throw new HubRefusedError(model, "the name of a repository must have the form owner/name");
+  }
   if (!REVISION.test(revision)) {
-    throw new HubRefusedError(model, "its revision is a branch, tag or commit", revision);
+    const problem = `the revision must be a branch, a tag or a commit, but is ${JSON.stringify(revision)}`;
+    throw new HubRefusedError(model, problem);
   }
   if (token !== undefined && !token.startsWith(TOKEN_START)) {
-    throw new HubRefusedError(model, `HF_TOKEN begins with ${TOKEN_START}`, "a token that does not");
+    throw new HubRefusedError(model, `HF_TOKEN must begin with ${TOKEN_START}, and the given one does not`);
   }
 }
 
@@ -203,7 +203,8 @@ async function cachedSnapshot(folder: string, model: string, revision: string): 
       () => false,
     ));
   if (isThere) return snapshot;
-  throw new HubRefusedError(model, `HF_HUB_OFFLINE is set and the cache holds revision ${revision}`, folder);
+  const problem = `HF_HUB_OFFLINE is set, and the cache (${folder}) does not have the revision ${revision}`;
+  throw new HubRefusedError(model, `${problem}; unset it to download the files`);
 }
 
 async function keepRef(folder: string, revision: string, commit: string): Promise<void> {

@@ -249,6 +249,6 @@ function leftProduct(x: Tensor, weight: Tensor): Tensor {
 
 function parameter(weights: WeightTensors, name: string): Tensor {
   const tensor = weights[name];
-  if (tensor === undefined) throw new ModelSpecError(name, "every parameter is given", "nothing");
+  if (tensor === undefined) throw new ModelSpecError(name, `the parameter ${name} is missing`);
   return tensor;
 }

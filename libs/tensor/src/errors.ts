@@ -5,16 +5,18 @@ import { TerminalError } from "@hone/core";
 export class ShapeError extends TerminalError {
   readonly operator: string;
 
-  constructor(operator: string, rule: string, current: string) {
-    super("TENSOR_SHAPE", `${operator} cannot be applied to ${current}; it requires that ${rule}`);
+  /** @param problem a sentence that says what the operands must be, and what they are. */
+  constructor(operator: string, problem: string) {
+    super("TENSOR_SHAPE", `Cannot apply ${operator}: ${problem}`);
     this.operator = operator;
   }
 }
 
 /** The graph is wrong: a name is taken, a tensor belongs to another graph, or a gradient does not exist. */
 export class GraphError extends TerminalError {
-  constructor(action: string, rule: string, current: string) {
-    super("TENSOR_GRAPH", `Cannot ${action}: it requires that ${rule}, but found ${current}`);
+  /** @param problem a sentence that says what is required, and what was found. */
+  constructor(action: string, problem: string) {
+    super("TENSOR_GRAPH", `Cannot ${action}: ${problem}`);
   }
 }
 

@@ -28,7 +28,8 @@ export interface GradientSeed {
  */
 export function gradients(graph: Graph, loss: Tensor, wanted: readonly Tensor[]): Tensor[] {
   if (staticCount(loss.shape) !== 1 || !isFloating(loss.dtype)) {
-    throw new GraphError("differentiate", "a loss is one number", `${loss.dtype}${formatShape(loss.shape)}`);
+    const found = `${loss.dtype}${formatShape(loss.shape)}`;
+    throw new GraphError("differentiate", `the loss must be one floating-point number, but is ${found}`);
   }
   return gradientsFrom(
     graph,
@@ -64,7 +65,7 @@ export function gradientsFrom(
   return wanted.map((tensor) => {
     const gradient = collected.get(tensor);
     if (gradient === undefined) {
-      throw new GraphError("differentiate", "the loss depends on every wanted tensor", tensor.name);
+      throw new GraphError("differentiate", `the loss does not depend on ${tensor.name}, or only without a gradient`);
     }
     return gradient;
   });
@@ -88,8 +89,9 @@ function applyRule(node: GraphNode, received: readonly (Tensor | undefined)[]) {
 
 function collect(collected: Map<Tensor, Tensor>, node: GraphNode, input: Tensor, gradient: Tensor): void {
   if (!sameShape(gradient.shape, input.shape) || gradient.dtype !== input.dtype) {
-    const current = `${gradient.dtype}${formatShape(gradient.shape)} for ${formatShape(input.shape)}`;
-    throw new GraphError(`differentiate ${node.primitive}`, "a gradient has its tensor's shape", current);
+    const found = `${gradient.dtype}${formatShape(gradient.shape)}`;
+    const problem = `the gradient of ${input.dtype}${formatShape(input.shape)} is ${found}`;
+    throw new GraphError(`differentiate ${node.primitive}`, `${problem}; both must be the same`);
   }
   const before = collected.get(input);
   collected.set(input, before === undefined ? gradient : Add(before, gradient));

@@ -75,11 +75,9 @@ export class Graph {
   initializer(name: string, dtype: DType, shape: TensorShape, data?: TensorData): Tensor {
     const count = staticCount(shape);
     if (count === undefined || (data !== undefined && data.length !== count)) {
-      throw new GraphError(
-        `add initializer ${name}`,
-        `its data fills its static shape ${formatShape(shape)}`,
-        `${data?.length ?? "no"} elements`,
-      );
+      const found = data === undefined ? "no data" : `${data.length} elements`;
+      const problem = `its shape ${formatShape(shape)} must be static and filled by its data, but it has ${found}`;
+      throw new GraphError(`add the initializer ${name}`, problem);
     }
     const tensor = this.#tensor(name, dtype, shape, undefined);
     this.initializers.push({ tensor, data });
@@ -105,7 +103,7 @@ export class Graph {
   constantValues(tensor: Tensor): number[] {
     const known = this.initializers.find((initializer) => initializer.tensor === tensor);
     if (known?.data === undefined) {
-      throw new GraphError("read a constant", "its data is part of the graph", tensor.name);
+      throw new GraphError(`read the constant ${tensor.name}`, "its data is not part of the graph");
     }
     return Array.from(known.data, Number);
   }
@@ -113,11 +111,9 @@ export class Graph {
   /** Declares a tensor as a result of the graph. */
   output(name: string, tensor: Tensor): void {
     if (tensor.graph !== this || this.outputs.has(name)) {
-      throw new GraphError(
-        `add output ${name}`,
-        "it is a tensor of this graph under a free name",
-        tensor.name,
-      );
+      const problem =
+        tensor.graph === this ? "the graph has an output of this name" : `${tensor.name} belongs to another graph`;
+      throw new GraphError(`add the output ${name}`, problem);
     }
     this.outputs.set(name, tensor);
   }
@@ -131,7 +127,8 @@ export class Graph {
   ): GraphNode<P> {
     for (const input of inputs) {
       if (input !== undefined && input.graph !== this) {
-        throw new GraphError(`apply ${primitive}`, "its inputs belong to one graph", input.graph.name);
+        const problem = `its inputs must belong to the graph ${this.name}, but ${input.name} belongs to another one`;
+        throw new GraphError(`apply ${primitive}`, problem);
       }
     }
     const made: Tensor[] = [];
@@ -153,9 +150,10 @@ export class Graph {
 
   #tensor(name: string, dtype: DType, shape: TensorShape, node: GraphNode | undefined): Tensor {
     if (this.#names.has(name) || name === "") {
-      throw new GraphError("add a tensor", "names are unique and not empty", JSON.stringify(name));
+      const problem = name === "" ? "its name is empty" : `the name ${JSON.stringify(name)} is in use`;
+      throw new GraphError("add a tensor", problem);
     }
-    if (DTYPES[dtype] === undefined) throw new GraphError(`add ${name}`, "its type is known", dtype);
+    if (DTYPES[dtype] === undefined) throw new GraphError(`add ${name}`, `its type ${dtype} is unknown`);
     this.#names.add(name);
     return { graph: this, name, dtype, shape: [...shape], node };
   }

@@ -42,7 +42,7 @@ const IR_VERSION = 11n;
 
 /** The bytes of the model, for `InferenceSession.create`. */
 export function serialize(graph: Graph): Uint8Array {
-  if (graph.outputs.size === 0) throw new GraphError("serialize", "a graph has an output", graph.name);
+  if (graph.outputs.size === 0) throw new GraphError(`serialize the graph ${graph.name}`, "it has no output");
   const nodes = neededNodes(graph);
   const names = outputNames(graph);
   const nameOf = (tensor: Tensor): string => names.get(tensor) ?? tensor.name;
@@ -114,7 +114,7 @@ function identityNode(from: string, to: string) {
 
 function attributeProto(name: string, kind: AttributeKind | undefined, value: unknown): AttributeProto {
   const wrong = () =>
-    new GraphError(`write attribute ${name}`, `its kind is ${kind}`, JSON.stringify(value) ?? "undefined");
+    new GraphError(`write the attribute ${name}`, `it must be of kind ${kind}, but is ${JSON.stringify(value)}`);
   switch (kind) {
     case "int":
       if (typeof value !== "number" || !Number.isInteger(value)) throw wrong();

@@ -54,7 +54,7 @@ export class GraphSession {
       .map(({ tensor }) => {
         const data = options.externalData?.[tensor.name];
         if (data === undefined) {
-          throw new GraphError("create a session", "every external initializer has data", tensor.name);
+          throw new GraphError("create a session", `no data is given for the external initializer ${tensor.name}`);
         }
         return { path: tensor.name, data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
       });
@@ -118,15 +118,15 @@ export class GraphSession {
   #toOrt(name: string, feed: Feed | undefined): OrtTensor {
     const input = this.#inputs.get(name);
     if (feed === undefined || input === undefined || feed.dtype !== input.dtype) {
-      const wanted = `input ${name} is fed as ${input?.dtype}`;
-      throw new GraphError("run a graph", wanted, feed === undefined ? "nothing" : feed.dtype);
+      const found = feed === undefined ? "is missing" : `is ${feed.dtype}`;
+      throw new GraphError("run a graph", `the input ${name} must be ${input?.dtype}, but ${found}`);
     }
     const isFitting =
       feed.shape.length === input.shape.length &&
       input.shape.every((dim, axis) => typeof dim === "string" || dim === feed.shape[axis]);
     if (!isFitting) {
-      const wanted = `input ${name} has shape ${formatShape(input.shape)}`;
-      throw new GraphError("run a graph", wanted, formatShape(feed.shape));
+      const rule = `the input ${name} must have the shape ${formatShape(input.shape)}`;
+      throw new GraphError("run a graph", `${rule}, but has ${formatShape(feed.shape)}`);
     }
     return new OrtTensor(feed.dtype, feed.data, feed.shape);
   }

@@ -72,7 +72,8 @@ export function formatShape(shape: TensorShape): string {
 export function checkAxis(operator: string, axis: number, rank: number): number {
   const normal = axis < 0 ? axis + rank : axis;
   if (!Number.isInteger(axis) || normal < 0 || normal >= rank) {
-    throw new ShapeError(operator, `an axis lies in -${rank}..${rank - 1}`, String(axis));
+    const rule = `an axis must be a whole number from -${rank} to ${rank - 1}`;
+    throw new ShapeError(operator, `${rule}, but is ${axis}`);
   }
   return normal;
 }
@@ -85,11 +86,8 @@ export function checkBroadcastShape(operator: string, left: TensorShape, right: 
     const a = left[axis - rank + left.length] ?? 1;
     const b = right[axis - rank + right.length] ?? 1;
     if (a !== b && a !== 1 && b !== 1) {
-      throw new ShapeError(
-        operator,
-        "its shapes agree or are 1 along every axis",
-        `${formatShape(left)} and ${formatShape(right)}`,
-      );
+      const rule = "along every axis the sizes must be equal, or one of them 1";
+      throw new ShapeError(operator, `${rule}, but the shapes are ${formatShape(left)} and ${formatShape(right)}`);
     }
     result.push(a === 1 ? b : a);
   }

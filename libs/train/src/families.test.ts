@@ -97,12 +97,12 @@ describe("pretrained checkpoints", () => {
     [
       "a shard that is missing",
       (folder) => unlink(path.join(folder, "model-00002-of-00003.safetensors")),
-      /model-00002-of-00003.safetensors: expected that it is a readable file/,
+      /model-00002-of-00003.safetensors: the file cannot be opened \(ENOENT/,
     ],
     [
       "a shard that is cut",
       (folder) => truncate(path.join(folder, "model-00001-of-00003.safetensors"), 5000),
-      /model-00001-of-00003.safetensors: expected that the data of \S+ follows at byte \d+ and is whole/,
+      /model-00001-of-00003.safetensors: the data of tensor \S+ must begin at byte \d+ and end within the file of 5000 bytes, but/,
     ],
     [
       "a tensor that is missing",
@@ -116,17 +116,17 @@ describe("pretrained checkpoints", () => {
         }
         await writeFile(path.join(folder, INDEX_FILE), JSON.stringify(index));
       },
-      /model-00002-of-00003.safetensors: expected that it holds \S+ of shape \[.*\], but found nothing/,
+      /model-00002-of-00003.safetensors: tensor \S+ must have the shape \[.*\], but is missing/,
     ],
     [
       "a shape of another model",
       (folder) => changeConfig(folder, { intermediate_size: 23 }),
-      /model-0000.-of-00003.safetensors: expected that it holds model.layers.0.mlp.\S+ of shape \[.*23.*\], but found \[.*24/,
+      /model-0000.-of-00003.safetensors: tensor model.layers.0.mlp.\S+ must have the shape \[.*23.*\], but has the shape \[.*24/,
     ],
     [
       "a tensor that the model does not have",
       (folder) => changeConfig(folder, { mlp_bias: false }),
-      /a llama model has no tensor model.layers.0.mlp.\w+.bias/,
+      /contains tensor model.layers.0.mlp.\w+.bias, which this llama model does not have/,
     ],
     [
       "an unknown architecture",
@@ -137,7 +137,7 @@ describe("pretrained checkpoints", () => {
       "an index that points outside",
       (folder) =>
         writeFile(path.join(folder, INDEX_FILE), JSON.stringify({ weight_map: { x: "../x.safetensors" } })),
-      /names a file beside it for each tensor.*\.\.\/x/,
+      /must name for each tensor a .safetensors file of the same folder, but contains .*\.\.\/x/,
     ],
     [
       "weights of another format",
@@ -145,7 +145,7 @@ describe("pretrained checkpoints", () => {
         await unlink(path.join(folder, INDEX_FILE));
         await writeFile(path.join(folder, "pytorch_model.bin"), "");
       },
-      /it holds model.safetensors or model.safetensors.index.json, but found .*pytorch_model.bin/,
+      /must contain model.safetensors or model.safetensors.index.json, but has only .*pytorch_model.bin/,
     ],
   ];
   for (const [what, change, message] of broken) {

@@ -85,7 +85,7 @@ describe("a run's own modules", () => {
     ["../mine.ts", /a file below HONE_FILES/],
     ["link.ts", /a file below HONE_FILES/],
     ["broken.ts", /a module that can be imported/],
-    ["other.ts", /exports `agents`, `tools` or `environments`, but found agents\.mine\./],
+    ["other.ts", /exports `agents`, `tools` or `environments`, but its export `agents\.mine\./],
   ] as const) {
     test(`${name} is refused with the key of the run file`, async () => {
       await assert.rejects(new AgentModules(gate()).load([name]), (error) => {

@@ -90,7 +90,7 @@ export class AgentModules {
       return await this.#gate.module(path, KEY);
     } catch (cause) {
       if (cause instanceof InvalidInputError) throw cause;
-      throw refusal(path, "a file below HONE_FILES", describeError(cause), cause);
+      throw refusal(path, "a file below HONE_FILES", `it cannot be opened (${describeError(cause)})`, cause);
     }
   }
 
@@ -113,7 +113,7 @@ async function importModule(module: UserModule, path: string): Promise<ModuleExp
   try {
     exports = await module.load();
   } catch (cause) {
-    throw refusal(path, "a module that can be imported", describeError(cause), cause);
+    throw refusal(path, "a module that can be imported", `the import failed (${describeError(cause)})`, cause);
   }
   // A module's namespace is not a plain object, which zod asks for.
   const parsed = moduleSchema.safeParse({ ...(exports as object) });
@@ -122,15 +122,16 @@ async function importModule(module: UserModule, path: string): Promise<ModuleExp
     throw refusal(
       path,
       "a module that exports `agents`, `tools` or `environments`",
-      `${issue?.path.join(".")}: ${issue?.message}`,
+      `its export \`${issue?.path.join(".")}\` is wrong (${issue?.message})`,
     );
   }
   return parsed.data as unknown as ModuleExports;
 }
 
-function refusal(path: string, allowed: string, value: string, cause?: unknown): InvalidInputError {
+/** @param problem a clause that says what is wrong with the module. */
+function refusal(path: string, allowed: string, problem: string, cause?: unknown): InvalidInputError {
   return new InvalidInputError(
-    `Cannot use ${path}: \`${KEY}\` must name ${allowed}, but found ${value}`,
+    `Cannot use the module ${path} of \`${KEY}\`: it must be ${allowed}, but ${problem}`,
     { path: KEY, allowed },
     { cause },
   );

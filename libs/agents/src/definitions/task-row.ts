@@ -95,8 +95,9 @@ export interface RowTools {
  * @throws {BadRowError} when the task has no row, or its row no prompt.
  */
 export function promptOfRow(task: { readonly id: string; readonly row: Row }): readonly ChatMessage[] {
-  if (task.row === undefined)
-    throw new BadRowError(task.id, "the task must be a row of a dataset", "not one");
+  if (task.row === undefined) {
+    throw new BadRowError(task.id, "this agent needs a row of a dataset, but the task is an environment");
+  }
   const { prompt: asked } = parse(rowSchema, task.id, task.row);
   return typeof asked === "string" ? [{ role: "user", content: asked }] : asked;
 }
@@ -115,7 +116,8 @@ function parse<T>(schema: z.ZodType<T>, taskId: string, row: NonNullable<Row>): 
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
   const value: unknown = issue?.path.reduce<unknown>(childOf, row);
-  throw new BadRowError(taskId, `\`${issue?.path.join(".")}\` must be ${issue?.message}`, shown(value));
+  const problem = `\`${issue?.path.join(".")}\` must be ${issue?.message}, but is ${shown(value)}`;
+  throw new BadRowError(taskId, problem);
 }
 
 function objectOf(json: string): Record<string, unknown> | undefined {

@@ -26,8 +26,8 @@ export class ArgumentChecker {
     } catch (error) {
       if (!(error instanceof TooSlowError)) throw error;
       if (!error.isFinal) return "They could not be checked in time; write shorter ones.";
-      const rule = "its schema must be one that can be checked";
-      throw new InfrastructureError(`call ${this.#tool}`, rule, error.message, { cause: error });
+      const problem = "its arguments cannot be checked against its schema";
+      throw new InfrastructureError(`call ${this.#tool}`, problem, error.message, { cause: error });
     }
   }
 

@@ -113,9 +113,8 @@ class McpServer {
         throw new ToolServerError(error.message, { cause: error });
       }
       this.#connecting = undefined;
-      throw new InfrastructureError(action, `the server ${this.#name} must answer`, describeError(error), {
-        cause: error,
-      });
+      const problem = `the server ${this.#name} does not answer`;
+      throw new InfrastructureError(action, problem, describeError(error), { cause: error });
     }
   }
 

@@ -103,7 +103,7 @@ function wordsOf(text: string): string[] {
 async function readCorpus(config: SearchConfig, filesFolder: string): Promise<SearchIndex> {
   const file = await fileBelow(filesFolder, config.corpus, "corpus");
   const { size } = await stat(file);
-  if (size > MAX_CORPUS_BYTES) throw refusal(config, `at most ${MAX_CORPUS_BYTES} bytes`, `${size}`);
+  if (size > MAX_CORPUS_BYTES) throw refusal(config, `at most ${MAX_CORPUS_BYTES} bytes`, `it has ${size}`);
   const passages: Passage[] = [];
   let line = 0;
   for await (const json of createInterface({
@@ -113,7 +113,7 @@ async function readCorpus(config: SearchConfig, filesFolder: string): Promise<Se
     line++;
     if (json.trim() === "") continue;
     passages.push(passageOf(json, config, line));
-    if (passages.length > MAX_PASSAGES) throw refusal(config, `at most ${MAX_PASSAGES} passages`, "more");
+    if (passages.length > MAX_PASSAGES) throw refusal(config, `at most ${MAX_PASSAGES} passages`, "it has more");
   }
   return new SearchIndex(passages);
 }
@@ -131,13 +131,14 @@ function passageOf(json: string, config: SearchConfig, line: number): Passage {
   const title = column(config.titleColumn);
   if (typeof text !== "string") {
     const rule = `JSON objects with a text as "${config.textColumn}"`;
-    throw refusal(config, rule, `${json.slice(0, 100)} on line ${line}`);
+    throw refusal(config, rule, `line ${line} is ${json.slice(0, 100)}`);
   }
   return { text, title: typeof title === "string" ? title : "" };
 }
 
-function refusal({ corpus }: SearchConfig, rule: string, value: string): InvalidInputError {
-  return new InvalidInputError(`Cannot search ${corpus}: it must hold ${rule}, but found ${value}`, {
+/** @param found a clause that says what was found instead. */
+function refusal({ corpus }: SearchConfig, rule: string, found: string): InvalidInputError {
+  return new InvalidInputError(`Cannot search ${corpus}: the file must contain ${rule}, but ${found}`, {
     path: "corpus",
     allowed: rule,
   });

@@ -98,12 +98,12 @@ function makeTool(
   if (ownTool !== undefined) {
     const [key] = Object.keys(config);
     if (key === undefined) return ownTool;
-    throw refusal(`${path}.config`, "left out for a tool of the run's own modules", key);
+    throw refusal(`${path}.config`, "left out for a tool of the run's own modules", `has the key ${key}`);
   }
   const definition = toolOf(name);
   if (definition === undefined) {
     const [problem] = unknownName(name, [...Object.keys(own), ...toolNames()]);
-    throw refusal(path, problem?.allowed ?? "a known tool", name);
+    throw refusal(path, problem?.allowed ?? "a known tool", `is ${name}`);
   }
   const checked = checkConfig(definition.configSchema, config);
   if (checked.kind === "valid") return definition.create(checked.config, context);
@@ -111,7 +111,7 @@ function makeTool(
   throw refusal(
     [path, "config", ...(problem?.path ?? []).map(String)].join("."),
     problem?.allowed ?? "as the tool says",
-    JSON.stringify(problem?.value),
+    problem?.value === undefined ? "is absent" : `is ${JSON.stringify(problem.value)}`,
   );
 }
 
@@ -128,14 +128,15 @@ async function toolsOfFile(file: string, context: BuildContext): Promise<Tool[]>
     content = await readObjectBelow(context.filesFolder, file, "toolFile");
   } catch (cause) {
     if (!(cause instanceof ConfigError)) throw cause;
-    throw refusal("toolFile", "a YAML file of tools", `${file} (${cause.message})`, cause);
+    throw refusal("toolFile", "a YAML file of tools", `${file} cannot be read as one (${cause.message})`, cause);
   }
   return readToolFile(content, (name, config, path) => makeTool(name, config, path, context));
 }
 
-function refusal(path: string, allowed: string, value: string, cause?: unknown): InvalidInputError {
+/** @param found a clause that says what was found instead. */
+function refusal(path: string, allowed: string, found: string, cause?: unknown): InvalidInputError {
   return new InvalidInputError(
-    `Cannot create the tools: \`${path}\` must be ${allowed}, but is ${value}`,
+    `Cannot create the tools: \`${path}\` must be ${allowed}, but ${found}`,
     { path, allowed },
     { cause },
   );

@@ -43,7 +43,7 @@ export function readToolFile(
     const path = `toolFile: ${issue?.path.join(".")}`;
     const allowed = issue?.message ?? "as in verl's files";
     throw new InvalidInputError(
-      `Cannot read the file of tools: \`${path}\` breaks its schema (${allowed}) in ${JSON.stringify(content).slice(0, 200)}`,
+      `Cannot read the file of tools: \`${path}\` is wrong (${allowed}); the file begins with ${JSON.stringify(content).slice(0, 200)}`,
       { path, allowed },
     );
   }

@@ -41,7 +41,7 @@ export class Toolbox {
     this.toolCallFormat = toolCallFormat;
     for (const tool of tools) {
       const { name, description, parameters } = tool;
-      if (this.#entries.has(name)) throw refusal(name, "has a name of its own", "two tools with this name");
+      if (this.#entries.has(name)) throw refusal(name, "must have a name of its own", "two tools have this one");
       this.#entries.set(name, {
         tool,
         chatTool: { type: "function", function: { name, description, parameters } },
@@ -69,16 +69,17 @@ function checkerOf({ name, parameters }: Tool): ArgumentChecker {
   } catch (cause) {
     throw refusal(
       name,
-      "has a JSON schema for its arguments",
-      JSON.stringify(parameters).slice(0, 200),
+      "must have a JSON schema for its arguments",
+      `this one has ${JSON.stringify(parameters).slice(0, 200)}`,
       cause,
     );
   }
 }
 
-function refusal(name: string, rule: string, value: string, cause?: unknown): InvalidInputError {
+/** @param found a clause that says what was found instead. */
+function refusal(name: string, rule: string, found: string, cause?: unknown): InvalidInputError {
   return new InvalidInputError(
-    `Cannot use the tool ${name}: each tool ${rule}, but found ${value}`,
+    `Cannot use the tool ${name}: each tool ${rule}, but ${found}`,
     { path: "tools", allowed: `tools each of which ${rule}` },
     { cause },
   );

@@ -292,7 +292,7 @@ describe("search", () => {
         context,
       );
     assert.equal(await search("a.jsonl"), "[1] Cats\nA cat sleeps most of the day.");
-    await assert.rejects(async () => search("b.jsonl"), /text as "text", but found \{"body":"b"\} on line 3/);
+    await assert.rejects(async () => search("b.jsonl"), /text as "text", but line 3 is \{"body":"b"\}/);
     await assert.rejects(async () => search("../a.jsonl"), /a path below/);
   });
 });

@@ -3,7 +3,7 @@
  * (little endian), the header as JSON, and the data of all tensors without gaps.
  */
 
-import { CheckpointError } from "../errors.ts";
+import { CheckpointError, quoteStart } from "../errors.ts";
 import { codecOf, type ElementType, isElementType } from "./element-types.ts";
 
 /** Where a tensor is in the file. */
@@ -34,7 +34,8 @@ export function headerLength(start: Uint8Array, fileBytes: number, path: string)
   const view = new DataView(start.buffer, start.byteOffset, start.byteLength);
   const length = start.length < LENGTH_BYTES ? -1 : Number(view.getBigUint64(0, true));
   if (length < 2 || length > MAX_HEADER_BYTES || LENGTH_BYTES + length > fileBytes) {
-    throw new CheckpointError(path, "it starts with the size of its header", `${fileBytes} bytes`);
+    const problem = "the file does not start with the size of a header that fits into it";
+    throw new CheckpointError(path, `${problem}; it has ${fileBytes} bytes and may be damaged`);
   }
   return length;
 }
@@ -53,13 +54,13 @@ export function parseHeader(header: Uint8Array, fileBytes: number, path: string)
   let at = dataStart;
   for (const { name, begin, end } of entries) {
     if (begin !== at || end > fileBytes) {
-      const current = `bytes ${begin} to ${end} of ${fileBytes}`;
-      throw new CheckpointError(path, `the data of ${name} follows at byte ${at} and is whole`, current);
+      const rule = `the data of tensor ${name} must begin at byte ${at} and end within the file of ${fileBytes} bytes`;
+      throw new CheckpointError(path, `${rule}, but the header places it at bytes ${begin} to ${end}`);
     }
     at = end;
   }
   if (at !== fileBytes) {
-    throw new CheckpointError(path, `it ends with its last tensor at byte ${at}`, `${fileBytes} bytes`);
+    throw new CheckpointError(path, `the last tensor ends at byte ${at}, but the file has ${fileBytes} bytes`);
   }
   return { entries, metadata: metadata as Readonly<Record<string, string>> };
 }
@@ -111,10 +112,10 @@ function parseJson(header: Uint8Array, path: string): Record<string, unknown> {
   try {
     parsed = JSON.parse(text);
   } catch (cause) {
-    throw new CheckpointError(path, "its header is JSON", text.slice(0, 40), { cause });
+    throw new CheckpointError(path, `the header must be JSON, but begins with ${quoteStart(text)}`, { cause });
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
-    throw new CheckpointError(path, "its header is a JSON object", text.slice(0, 40));
+    throw new CheckpointError(path, `the header must be a JSON object, but begins with ${quoteStart(text)}`);
   }
   return parsed as Record<string, unknown>;
 }
@@ -122,15 +123,16 @@ function parseJson(header: Uint8Array, path: string): Record<string, unknown> {
 function readEntry(name: string, value: unknown, dataStart: number, path: string): TensorEntry {
   const { dtype, shape, data_offsets } = (value ?? {}) as Record<string, unknown>;
   if (!isElementType(dtype)) {
-    throw new CheckpointError(path, `tensor ${name} is F32, BF16 or F16`, String(dtype));
+    throw new CheckpointError(path, `tensor ${name} has the type ${dtype}; Hone reads F32, BF16 and F16`);
   }
   if (!isCounts(shape)) {
-    throw new CheckpointError(path, `the shape of ${name} is a list of sizes`, JSON.stringify(shape));
+    const found = JSON.stringify(shape);
+    throw new CheckpointError(path, `the shape of tensor ${name} must be a list of sizes, but is ${found}`);
   }
   const bytes = sizeOf(shape) * codecOf(dtype).bytes;
   if (!isCounts(data_offsets) || data_offsets.length !== 2 || data_offsets[1]! - data_offsets[0]! !== bytes) {
-    const rule = `the data of ${name} takes ${bytes} bytes`;
-    throw new CheckpointError(path, rule, `offsets ${JSON.stringify(data_offsets)}`);
+    const found = JSON.stringify(data_offsets);
+    throw new CheckpointError(path, `the data of tensor ${name} must take ${bytes} bytes, but its offsets are ${found}`);
   }
   const [begin, end] = data_offsets as [number, number];
   return { name, type: dtype, shape, begin: dataStart + begin, end: dataStart + end };

@@ -121,15 +121,17 @@ async function openFile(path: string): Promise<FileHandle> {
   try {
     return await open(path);
   } catch (cause) {
-    const current = cause instanceof Error ? cause.message : String(cause);
-    throw new CheckpointError(path, "it is a readable file", current, { cause });
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new CheckpointError(path, `the file cannot be opened (${reason})`, { cause });
   }
 }
 
 async function readFully(file: FileHandle, into: Uint8Array, at: number, path: string): Promise<void> {
   for (let done = 0; done < into.length; ) {
     const { bytesRead } = await file.read(into, done, into.length - done, at + done);
-    if (bytesRead === 0) throw new CheckpointError(path, "it does not shrink", `${at + done} bytes`);
+    if (bytesRead === 0) {
+      throw new CheckpointError(path, `the file became shorter while it was read; it has ${at + done} bytes now`);
+    }
     done += bytesRead;
   }
 }

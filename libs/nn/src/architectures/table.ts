@@ -1,6 +1,6 @@
 /** The families that Hone supports. */
 
-import { ModelSpecError } from "../errors.ts";
+import { ModelSpecError, show } from "../errors.ts";
 import type { ModelConfig } from "../model/config-fields.ts";
 import type { ModelFamily } from "../model/model-spec.ts";
 import type { Architecture } from "./architecture.ts";
@@ -21,5 +21,6 @@ export function architectureOfConfig(config: ModelConfig): Architecture {
   const found = all.find(({ className }) => className === named);
   if (found !== undefined) return found;
   const known = all.map(({ className }) => className).join(", ");
-  throw new ModelSpecError("architectures", `its class is one of ${known}`, config.architectures ?? null);
+  const problem = `architectures is ${show(config.architectures)}; Hone supports ${known}`;
+  throw new ModelSpecError("architectures", problem);
 }

@@ -5,7 +5,7 @@
  *   angle[position, i] = position * frequency[i]        frequency[i] = theta^(-2i / D), i < D / 2
  */
 
-import { ModelSpecError } from "../errors.ts";
+import { ModelSpecError, show } from "../errors.ts";
 import { isRecord, type ModelConfig, numberOr, requireNumber } from "../model/config-fields.ts";
 
 /** How frequencies are scaled. */
@@ -48,7 +48,10 @@ export function readRope(config: ModelConfig): Rope {
   const constants = isRecord(given) ? given : {};
   const theta = numberOr(constants, "rope_theta", numberOr(config, "rope_theta", DEFAULT_THETA));
   const share = numberOr(constants, "partial_rotary_factor", numberOr(config, "partial_rotary_factor", 1));
-  if (share !== 1) throw new ModelSpecError("partial_rotary_factor", "whole heads are turned", share);
+  if (share !== 1) {
+    const problem = `partial_rotary_factor is ${share}; Hone supports only 1, a rotary embedding of whole heads`;
+    throw new ModelSpecError("partial_rotary_factor", problem);
+  }
   return { theta, scaling: readScaling(config, constants, field) };
 }
 
@@ -82,7 +85,10 @@ function readScaling(config: ModelConfig, constants: ModelConfig, field: string)
       };
     }
     default:
-      throw new ModelSpecError(field, 'its kind is "default", "linear", "llama3" or "yarn"', kind);
+      throw new ModelSpecError(
+        field,
+        `${field} has the type ${show(kind)}; Hone supports "default", "linear", "llama3" and "yarn"`,
+      );
   }
 }
 

@@ -1,5 +1,5 @@
 /** Reads fields of `config.json`. A field of the wrong type is an error that names the field. */
-import { ModelSpecError } from "../errors.ts";
+import { ModelSpecError, show } from "../errors.ts";
 
 /** The parsed content of a Hugging Face `config.json`. */
 export type ModelConfig = Readonly<Record<string, unknown>>;
@@ -7,7 +7,7 @@ export type ModelConfig = Readonly<Record<string, unknown>>;
 /** @throws ModelSpecError if the field is missing or not a number. */
 export function requireNumber(config: ModelConfig, field: string): number {
   const value = config[field];
-  if (typeof value !== "number") throw new ModelSpecError(field, "it is a number", value);
+  if (typeof value !== "number") throw new ModelSpecError(field, `${field} must be a number, but is ${show(value)}`);
   return value;
 }
 
@@ -20,7 +20,9 @@ export function numberOr<T>(config: ModelConfig, field: string, fallback: T): nu
 export function booleanOr(config: ModelConfig, field: string, fallback: boolean): boolean {
   const value = config[field];
   if (!isGiven(value)) return fallback;
-  if (typeof value !== "boolean") throw new ModelSpecError(field, "it is true or false", value);
+  if (typeof value !== "boolean") {
+    throw new ModelSpecError(field, `${field} must be true or false, but is ${show(value)}`);
+  }
   return value;
 }
 
@@ -30,7 +32,9 @@ export function tokenIds(config: ModelConfig, field: string): number[] {
   const ids: unknown[] = Array.isArray(value) ? value : [value];
   return ids
     .map((id) => {
-      if (typeof id !== "number") throw new ModelSpecError(field, "token ids are numbers", value);
+      if (typeof id !== "number") {
+        throw new ModelSpecError(field, `${field} must be a token id or a list of them, but is ${show(value)}`);
+      }
       return id;
     })
     .filter((id) => id >= 0);

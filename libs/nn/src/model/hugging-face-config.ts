@@ -1,7 +1,7 @@
 /** Converts between model specifications and Hugging Face's `config.json`. */
 import { architectureOf, architectureOfConfig } from "../architectures/table.ts";
 import { readRope, writeRope } from "../attention/rotary.ts";
-import { ModelSpecError } from "../errors.ts";
+import { ModelSpecError, show } from "../errors.ts";
 import { booleanOr, type ModelConfig, numberOr, requireNumber, tokenIds } from "./config-fields.ts";
 import { type ModelSpec, resolveModelSpec } from "./model-spec.ts";
 
@@ -14,10 +14,13 @@ const DEFAULT_EPS = 1e-6;
 export function specFromConfig(config: ModelConfig): ModelSpec {
   const architecture = architectureOfConfig(config);
   const activation = config.hidden_act ?? "silu";
-  if (activation !== "silu") throw new ModelSpecError("hidden_act", "the activation is silu", activation);
+  if (activation !== "silu") {
+    const problem = `hidden_act is ${show(activation)}; Hone supports only the activation "silu"`;
+    throw new ModelSpecError("hidden_act", problem);
+  }
   if (config.quantization_config !== undefined) {
-    const { quantization_config: current } = config;
-    throw new ModelSpecError("quantization_config", "weights are stored as numbers, not quantized", current);
+    const problem = `the weights are quantized (quantization_config ${show(config.quantization_config)})`;
+    throw new ModelSpecError("quantization_config", `${problem}; use a model whose weights are not`);
   }
   const rope = readRope(config);
   const numHeads = requireNumber(config, "num_attention_heads");

@@ -51,17 +51,17 @@ const PREFIX = "base_model.model.";
 /** Checks and completes a description. @throws ModelSpecError that names the wrong field. */
 export function resolveLora({ rank, alpha, targets }: LoraInput): LoraSpec {
   if (!Number.isInteger(rank) || rank < 1) {
-    throw new ModelSpecError("rank", "the rank of adapters is a whole number above 0", rank);
+    throw new ModelSpecError("rank", `the rank of adapters must be a whole number above 0, but is ${rank}`);
   }
   if (!(alpha > 0 && Number.isFinite(alpha))) {
-    throw new ModelSpecError("alpha", "alpha of adapters is above 0", alpha);
+    throw new ModelSpecError("alpha", `alpha of adapters must be a number above 0, but is ${alpha}`);
   }
   const all = Object.keys(LORA_TARGETS) as LoraTarget[];
   if (typeof targets === "string") return { rank, alpha, targets: all };
   const unknown = targets.find((target) => !Object.hasOwn(LORA_TARGETS, target));
   if (unknown !== undefined || targets.length === 0) {
-    const rule = `adapters sit on some of ${all.join(", ")}`;
-    throw new ModelSpecError("targets", rule, unknown ?? targets);
+    const found = unknown === undefined ? "none is given" : `found ${JSON.stringify(unknown)}`;
+    throw new ModelSpecError("targets", `the targets of adapters must be some of ${all.join(", ")}; ${found}`);
   }
   return { rank, alpha, targets: all.filter((target) => targets.includes(target)) };
 }

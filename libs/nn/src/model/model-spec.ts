@@ -91,23 +91,24 @@ export function resolveModelSpec(input: ModelSpecInput): ModelSpec {
   ] as const;
   for (const field of sizes) {
     if (!Number.isInteger(spec[field]) || spec[field] < 1) {
-      throw new ModelSpecError(field, "sizes are whole numbers above 0", spec[field]);
+      throw new ModelSpecError(field, `${field} must be a whole number above 0, but is ${spec[field]}`);
     }
   }
   for (const field of ["ropeTheta", "rmsNormEps", "initializerRange"] as const) {
-    if (!(spec[field] > 0)) throw new ModelSpecError(field, "constants are above 0", spec[field]);
+    if (!(spec[field] > 0)) throw new ModelSpecError(field, `${field} must be above 0, but is ${spec[field]}`);
   }
-  if (spec.headDim % 2 !== 0) throw new ModelSpecError("headDim", "rotary pairs need it even", spec.headDim);
+  if (spec.headDim % 2 !== 0) {
+    const problem = `headDim must be even, because the rotary embedding rotates pairs, but is ${spec.headDim}`;
+    throw new ModelSpecError("headDim", problem);
+  }
   if (spec.numHeads % spec.numKeyValueHeads !== 0) {
-    throw new ModelSpecError(
-      "numKeyValueHeads",
-      `it divides numHeads ${spec.numHeads}`,
-      spec.numKeyValueHeads,
-    );
+    const problem = `numHeads (${spec.numHeads}) must be a multiple of numKeyValueHeads (${spec.numKeyValueHeads})`;
+    throw new ModelSpecError("numKeyValueHeads", problem);
   }
   for (const id of [spec.bosTokenId, spec.padTokenId, ...spec.eosTokenIds]) {
     if (id !== undefined && !(Number.isInteger(id) && id >= 0 && id < spec.vocabSize)) {
-      throw new ModelSpecError("tokenId", `special tokens lie below vocabSize ${spec.vocabSize}`, id);
+      const rule = `the ids of special tokens must be whole numbers from 0 to below vocabSize (${spec.vocabSize})`;
+      throw new ModelSpecError("tokenId", `${rule}, but one is ${id}`);
     }
   }
   return spec;

@@ -73,7 +73,7 @@ export function Cast(x: Tensor, dtype: DType): Tensor {
 
 /** Limits the elements to [low, high]. */
 export function Clip(x: Tensor, low: number, high: number): Tensor {
-  if (!(low <= high)) throw new ShapeError("Clip", "low is at most high", `${low} and ${high}`);
+  if (!(low <= high)) throw new ShapeError("Clip", `the lower limit ${low} is above the upper limit ${high}`);
   const bounds = [x.graph.scalar(x.dtype, low), x.graph.scalar(x.dtype, high)];
   return x.graph.emit("Clip", [x, ...bounds], {}, [x]).outputs[0]!;
 }
@@ -93,7 +93,7 @@ export function Where(condition: Tensor, a: Operand, b: Operand): Tensor {
 
 function unary(primitive: Unary, x: Tensor): Tensor {
   if (!isFloating(x.dtype) && primitive !== "Neg") {
-    throw new ShapeError(primitive, "its input is floating point", x.dtype);
+    throw new ShapeError(primitive, `the input must be a floating-point tensor, but is ${x.dtype}`);
   }
   return x.graph.emit(primitive, [x], {}, [x]).outputs[0]!;
 }
@@ -112,16 +112,19 @@ function comparison(primitive: Comparison, a: Operand, b: Operand): Tensor {
 
 function operands(primitive: string, a: Operand, b: Operand): { graph: Graph; left: Tensor; right: Tensor } {
   const known = typeof a === "number" ? b : a;
-  if (typeof known === "number") throw new ShapeError(primitive, "one operand is a tensor", `${a} and ${b}`);
+  if (typeof known === "number") {
+    throw new ShapeError(primitive, `one operand must be a tensor, but both are numbers (${a} and ${b})`);
+  }
   const { graph, dtype } = known;
   const left = typeof a === "number" ? graph.scalar(dtype, a) : a;
   const right = typeof b === "number" ? graph.scalar(dtype, b) : b;
   if (left.dtype !== right.dtype) {
-    throw new ShapeError(primitive, "its operands have one type", `${left.dtype} and ${right.dtype}`);
+    const found = `${left.dtype} and ${right.dtype}`;
+    throw new ShapeError(primitive, `the operands must have the same type, but are ${found}`);
   }
   return { graph, left, right };
 }
 
 function requireType(primitive: string, x: Tensor, dtype: DType): void {
-  if (x.dtype !== dtype) throw new ShapeError(primitive, `its input is ${dtype}`, x.dtype);
+  if (x.dtype !== dtype) throw new ShapeError(primitive, `the input must be ${dtype}, but is ${x.dtype}`);
 }

@@ -6,8 +6,9 @@ import { formatShape, sameShape } from "../shape.ts";
 /** RMS norm over the last axis D: y = weight * x / sqrt(mean(x^2) + epsilon); x [..., D], weight [D]. */
 export function SimplifiedLayerNormalization(x: Tensor, weight: Tensor, epsilon: number): Tensor {
   if (!sameShape(weight.shape, x.shape.slice(-1))) {
-    const current = `${formatShape(weight.shape)} for ${formatShape(x.shape)}`;
-    throw new ShapeError("SimplifiedLayerNormalization", "its weight covers the last axis", current);
+    const rule = `the weight must have the size of the last axis of ${formatShape(x.shape)}`;
+    const problem = `${rule}, but has the shape ${formatShape(weight.shape)}`;
+    throw new ShapeError("SimplifiedLayerNormalization", problem);
   }
   const inverse = { dtype: x.dtype, shape: [...x.shape.slice(0, -1), 1] };
   // The gradient needs the second result, 1 / sqrt(mean(x^2) + epsilon).
@@ -35,8 +36,9 @@ export function RotaryEmbedding(x: Tensor, cosines: Tensor, sines: Tensor, numHe
     sameShape(cosines.shape, angles) &&
     sameShape(sines.shape, angles);
   if (!isFitting) {
-    const current = `${[x, cosines, sines].map((t) => formatShape(t.shape)).join(", ")} with ${numHeads} heads`;
-    throw new ShapeError("RotaryEmbedding", "it gets [B,T,heads*D], [B,T,D/2], [B,T,D/2]", current);
+    const found = `${[x, cosines, sines].map((t) => formatShape(t.shape)).join(", ")} with ${numHeads} heads`;
+    const rule = "the inputs must have the shapes [B,T,heads*D], [B,T,D/2] and [B,T,D/2]";
+    throw new ShapeError("RotaryEmbedding", `${rule}, but have ${found}`);
   }
   const attributes = { num_heads: numHeads };
   return x.graph.emit("RotaryEmbedding", [x, cosines, sines], attributes, [x]).outputs[0]!;

@@ -26,8 +26,9 @@ export function GatherElements(x: Tensor, indices: Tensor, axis: number): Tensor
   const at = checkAxis("GatherElements", axis, x.shape.length);
   const agrees = indices.shape.every((dim, i) => i === at || dim === x.shape[i]);
   if (indices.shape.length !== x.shape.length || !agrees) {
-    const current = `${formatShape(x.shape)} and ${formatShape(indices.shape)}`;
-    throw new ShapeError("GatherElements", `data and indices agree but for axis ${at}`, current);
+    const found = `${formatShape(x.shape)} and ${formatShape(indices.shape)}`;
+    const rule = `data and indices may differ only in the size of axis ${at}`;
+    throw new ShapeError("GatherElements", `${rule}, but have the shapes ${found}`);
   }
   const type = { dtype: x.dtype, shape: indices.shape };
   return x.graph.emit("GatherElements", [x, indices], { axis: at }, [type]).outputs[0]!;
@@ -47,8 +48,9 @@ export function ScatterElements(
   requireIndex("ScatterElements", indices);
   const at = checkAxis("ScatterElements", axis, x.shape.length);
   if (!sameShape(indices.shape, updates.shape) || indices.shape.length !== x.shape.length) {
-    const current = `${formatShape(x.shape)}, ${formatShape(indices.shape)}, ${formatShape(updates.shape)}`;
-    throw new ShapeError("ScatterElements", "indices and updates have one shape of the data's rank", current);
+    const found = `${formatShape(x.shape)}, ${formatShape(indices.shape)} and ${formatShape(updates.shape)}`;
+    const rule = "indices and updates must have the same shape, with as many axes as the data";
+    throw new ShapeError("ScatterElements", `${rule}; data, indices and updates have ${found}`);
   }
   return x.graph.emit("ScatterElements", [x, indices, updates], { axis: at, reduction }, [x]).outputs[0]!;
 }
@@ -68,14 +70,15 @@ export function ScatterND(
   const expected = [...indices.shape.slice(0, -1), ...x.shape.slice(addressed)];
   const isFitting = addressed <= x.shape.length && sameShape(updates.shape, expected);
   if (!isFitting || indices.dtype !== "int64" || updates.dtype !== x.dtype) {
-    const current = `${formatShape(x.shape)}, ${formatShape(indices.shape)}, ${formatShape(updates.shape)}`;
-    throw new ShapeError("ScatterND", "it gets [...], int64 [..., K] and [..., rest of the data]", current);
+    const found = [x, indices, updates].map((each) => `${each.dtype}${formatShape(each.shape)}`).join(", ");
+    const rule = "data, indices and updates must be [...], int64[..., K] and [..., axes of the data after the first K]";
+    throw new ShapeError("ScatterND", `${rule}, but are ${found}`);
   }
   return x.graph.emit("ScatterND", [x, indices, updates], { reduction }, [x]).outputs[0]!;
 }
 
 function requireIndex(operator: string, indices: Tensor): void {
   if (indices.dtype !== "int64" && indices.dtype !== "int32") {
-    throw new ShapeError(operator, "its indices are whole numbers", indices.dtype);
+    throw new ShapeError(operator, `the indices must be int64 or int32, but are ${indices.dtype}`);
   }
 }

@@ -39,8 +39,9 @@ export function Gemm(a: Tensor, b: Tensor, c: Tensor, options: FusedMatMulOption
   const { transA = false, transB = false, alpha = 1 } = options;
   const shape = checkMatMulShape("Gemm", a, b, transA, transB);
   if (shape.length !== 2 || !sameShape(shape, c.shape) || c.dtype !== a.dtype) {
-    const current = `${c.dtype}${formatShape(c.shape)} for ${a.dtype}${formatShape(shape)}`;
-    throw new ShapeError("Gemm", "it adds a matrix of the product's shape", current);
+    const product = `${a.dtype}${formatShape(shape)}`;
+    const added = `${c.dtype}${formatShape(c.shape)}`;
+    throw new ShapeError("Gemm", `the product is ${product}, so ${added} cannot be added to it`);
   }
   const attributes = { transA: transA ? 1 : 0, transB: transB ? 1 : 0, alpha };
   return a.graph.emit("Gemm", [a, b, c], attributes, [{ dtype: a.dtype, shape }]).outputs[0]!;
@@ -54,16 +55,18 @@ export function checkMatMulShape(
   transA: boolean,
   transB: boolean,
 ): TensorShape {
-  const current = `${formatShape(a.shape)}${transA ? "^T" : ""} x ${formatShape(b.shape)}${transB ? "^T" : ""}`;
+  const found = `${formatShape(a.shape)}${transA ? "^T" : ""} x ${formatShape(b.shape)}${transB ? "^T" : ""}`;
   if (a.dtype !== b.dtype) {
-    throw new ShapeError(operator, "its operands have one type", `${a.dtype} and ${b.dtype}`);
+    throw new ShapeError(operator, `the operands must have the same type, but are ${a.dtype} and ${b.dtype}`);
   }
   if (a.shape.length < 2 || b.shape.length < 2) {
-    throw new ShapeError(operator, "its operands have two axes or more", current);
+    throw new ShapeError(operator, `the operands must have at least two axes, but the product is ${found}`);
   }
   const [m, k] = lastTwo(a.shape, transA);
   const [kOfB, n] = lastTwo(b.shape, transB);
-  if (k !== kOfB) throw new ShapeError(operator, "the summed axes have one size", current);
+  if (k !== kOfB) {
+    throw new ShapeError(operator, `the summed axes must have the same size, but the product is ${found}`);
+  }
   return [...checkBroadcastShape(operator, a.shape.slice(0, -2), b.shape.slice(0, -2)), m, n];
 }
 

@@ -29,11 +29,9 @@ export function Reshape(x: Tensor, target: readonly Dim[]): Tensor {
   if (source !== undefined && movingSizes(source.shape, shape) <= 1) return Reshape(source, shape);
   const values = shape.map((dim, axis) => (typeof dim === "number" ? dim : dim === x.shape[axis] ? 0 : -1));
   if (movingSizes(x.shape, shape) > 1) {
-    throw new ShapeError(
-      "Reshape",
-      "at most one symbolic size moves to another axis (use ReshapeLike)",
-      `${formatShape(x.shape)} to ${formatShape(shape)}`,
-    );
+    const change = `${formatShape(x.shape)} to ${formatShape(shape)}`;
+    const problem = `more than one symbolic size would move to another axis in ${change}; use ReshapeLike`;
+    throw new ShapeError("Reshape", problem);
   }
   return emitReshape(x, x.graph.constant("int64", values), shape);
 }
@@ -52,8 +50,8 @@ function movingSizes(source: TensorShape, target: TensorShape): number {
 /** The elements of `x` in the shape that `like` has at run time. */
 export function ReshapeLike(x: Tensor, like: Tensor): Tensor {
   if (elementCount(x.shape) !== elementCount(like.shape)) {
-    const current = `${formatShape(x.shape)} to ${formatShape(like.shape)}`;
-    throw new ShapeError("Reshape", "both shapes have as many elements", current);
+    const found = `${formatShape(x.shape)} and ${formatShape(like.shape)}`;
+    throw new ShapeError("Reshape", `${found} must have the same number of elements, but have not`);
   }
   if (movingSizes(x.shape, like.shape) <= 1) return Reshape(x, like.shape);
   return emitReshape(x, Shape(like), like.shape);
@@ -65,8 +63,8 @@ export function ReshapeLike(x: Tensor, like: Tensor): Tensor {
  */
 export function After(x: Tensor, other: Tensor): Tensor {
   if (!sameShape(x.shape, other.shape)) {
-    const current = `${formatShape(x.shape)} and ${formatShape(other.shape)}`;
-    throw new ShapeError("Reshape", "both have one shape", current);
+    const found = `${formatShape(x.shape)} and ${formatShape(other.shape)}`;
+    throw new ShapeError("Reshape", `both tensors must have the same shape, but have ${found}`);
   }
   return emitReshape(x, Shape(other), x.shape);
 }
@@ -91,8 +89,9 @@ export function checkReshapeShape(from: TensorShape, target: readonly Dim[]): Te
   const rest = divideDims(elementCount(from), known);
   const isWhole = open < 0 ? rest === 1 : rest !== undefined;
   if (!isWhole || target.lastIndexOf(-1) !== open) {
-    const current = `${formatShape(from)} to ${formatShape(target)}`;
-    throw new ShapeError("Reshape", "both shapes have as many elements and at most one size is -1", current);
+    const change = `${formatShape(from)} to ${formatShape(target)}`;
+    const rule = "both shapes must have the same number of elements, and at most one size may be -1";
+    throw new ShapeError("Reshape", `${rule}, so ${change} is impossible`);
   }
   return target.map((dim, axis) => (axis === open ? rest! : dim));
 }
@@ -101,8 +100,8 @@ export function checkReshapeShape(from: TensorShape, target: readonly Dim[]): Te
 export function Transpose(x: Tensor, perm: readonly number[]): Tensor {
   const isPermutation = [...perm].sort((a, b) => a - b).every((axis, i) => axis === i);
   if (perm.length !== x.shape.length || !isPermutation) {
-    const current = `[${perm.join(", ")}] for ${formatShape(x.shape)}`;
-    throw new ShapeError("Transpose", "its permutation names every axis once", current);
+    const rule = `the permutation must name every axis of ${formatShape(x.shape)} once`;
+    throw new ShapeError("Transpose", `${rule}, but is [${perm.join(", ")}]`);
   }
   const shape = perm.map((axis) => x.shape[axis]!);
   return x.graph.emit("Transpose", [x], { perm: [...perm] }, [{ dtype: x.dtype, shape }]).outputs[0]!;
@@ -111,15 +110,15 @@ export function Transpose(x: Tensor, perm: readonly number[]): Tensor {
 /** Joins tensors along an axis; their other axes must be equal. */
 export function Concat(parts: readonly Tensor[], axis: number): Tensor {
   const first = parts[0];
-  if (first === undefined) throw new ShapeError("Concat", "it has at least one input", "none");
+  if (first === undefined) throw new ShapeError("Concat", "there must be at least one input");
   if (parts.length === 1) return first;
   const at = checkAxis("Concat", axis, first.shape.length);
   let joined: Dim = 0;
   for (const part of parts) {
     const agrees = part.shape.every((dim, i) => i === at || dim === first.shape[i]);
     if (!agrees || part.shape.length !== first.shape.length || part.dtype !== first.dtype) {
-      const current = parts.map((p) => `${p.dtype}${formatShape(p.shape)}`).join(", ");
-      throw new ShapeError("Concat", `its inputs agree but for axis ${at}`, current);
+      const found = parts.map((p) => `${p.dtype}${formatShape(p.shape)}`).join(", ");
+      throw new ShapeError("Concat", `the inputs may differ only in the size of axis ${at}, but are ${found}`);
     }
     joined = addDims(joined, part.shape[at]!);
   }
@@ -132,7 +131,8 @@ export function Split(x: Tensor, sizes: readonly number[], axis: number): Tensor
   const at = checkAxis("Split", axis, x.shape.length);
   const total = sizes.reduce((sum, size) => sum + size, 0);
   if (total !== x.shape[at]) {
-    throw new ShapeError("Split", `its sizes sum to ${x.shape[at]}`, `[${sizes.join(", ")}]`);
+    const found = `[${sizes.join(", ")}]`;
+    throw new ShapeError("Split", `the sizes of the parts must add up to ${x.shape[at]}, but are ${found}`);
   }
   const types = sizes.map((size) => ({
     dtype: x.dtype,
@@ -165,7 +165,7 @@ export function SplitLike(x: Tensor, likes: readonly Tensor[], axis: number, siz
   const at = checkAxis("Split", axis, x.shape.length);
   const total = likes.reduce<Dim>((sum, like) => addDims(sum, like.shape[at]!), 0);
   if (total !== x.shape[at]) {
-    throw new ShapeError("Split", `the sizes of its parts sum to ${x.shape[at]}`, `${total}`);
+    throw new ShapeError("Split", `the sizes of the parts must add up to ${x.shape[at]}, but add up to ${total}`);
   }
   const types = likes.map((like) => ({
     dtype: x.dtype,
@@ -179,7 +179,7 @@ export function Slice(x: Tensor, axis: number, start: number, end: number): Tens
   const at = checkAxis("Slice", axis, x.shape.length);
   const size = x.shape[at]!;
   if (!(start >= 0 && start <= end) || (typeof size === "number" && end > size)) {
-    throw new ShapeError("Slice", `0 <= start <= end <= ${size}`, `${start} to ${end}`);
+    throw new ShapeError("Slice", `the range ${start} to ${end} must lie within an axis of size ${size}`);
   }
   const shape = x.shape.map((dim, i) => (i === at ? end - start : dim));
   const bounds = [start, end, at].map((value) => x.graph.constant("int64", [value]));
@@ -196,7 +196,8 @@ export function Slice(x: Tensor, axis: number, start: number, end: number): Tens
 export function SliceFrom(x: Tensor, axis: number, start: Tensor, length: number, size: Dim): Tensor {
   const at = checkAxis("Slice", axis, x.shape.length);
   if (start.dtype !== "int64" || formatShape(start.shape) !== "[1]") {
-    throw new ShapeError("Slice", "its start is int64 [1]", `${start.dtype}${formatShape(start.shape)}`);
+    const found = `${start.dtype}${formatShape(start.shape)}`;
+    throw new ShapeError("Slice", `the start must be int64[1], but is ${found}`);
   }
   const { graph } = x;
   const end = Add(start, graph.constant("int64", [length]));
@@ -209,8 +210,8 @@ export function SliceFrom(x: Tensor, axis: number, start: Tensor, length: number
 export function ExpandLike(x: Tensor, like: Tensor): Tensor {
   const shape = checkBroadcastShape("Expand", x.shape, like.shape);
   if (formatShape(shape) !== formatShape(like.shape)) {
-    const current = `${formatShape(x.shape)} to ${formatShape(like.shape)}`;
-    throw new ShapeError("Expand", "only axes of size 1 grow", current);
+    const change = `${formatShape(x.shape)} to ${formatShape(like.shape)}`;
+    throw new ShapeError("Expand", `only axes of size 1 can be repeated, so ${change} is impossible`);
   }
   if (formatShape(x.shape) === formatShape(shape)) return x;
   const isStatic = shape.every((dim) => typeof dim === "number");
@@ -232,8 +233,8 @@ export function Unsqueeze(x: Tensor, axes: readonly number[]): Tensor {
 export function Squeeze(x: Tensor, axes: readonly number[]): Tensor {
   const places = axes.map((axis) => checkAxis("Squeeze", axis, x.shape.length));
   if (places.some((axis) => x.shape[axis] !== 1)) {
-    const current = `[${axes.join(", ")}] of ${formatShape(x.shape)}`;
-    throw new ShapeError("Squeeze", "the dropped axes have size 1", current);
+    const found = `the axes [${axes.join(", ")}] of ${formatShape(x.shape)}`;
+    throw new ShapeError("Squeeze", `only axes of size 1 can be dropped; ${found} are not all of size 1`);
   }
   const shape = x.shape.filter((_, axis) => !places.includes(axis));
   const inputs = [x, x.graph.constant("int64", places)];

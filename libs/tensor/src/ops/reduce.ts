@@ -34,7 +34,8 @@ function reduce(primitive: "ReduceSum" | "ReduceMean" | "ReduceMax", x: Tensor, 
   const given = options.axes ?? x.shape.map((_, axis) => axis);
   const axes = given.map((axis) => checkAxis(primitive, axis, rank));
   if (axes.length === 0 || new Set(axes).size !== axes.length) {
-    throw new ShapeError(primitive, "its axes are distinct and at least one", `[${given.join(", ")}]`);
+    const found = `[${given.join(", ")}]`;
+    throw new ShapeError(primitive, `the axes must be distinct, and at least one, but are ${found}`);
   }
   const keepDims = options.keepDims ?? true;
   const shape = reducedShape(x.shape, axes, keepDims);

@@ -11,7 +11,7 @@ import type { GradientRule } from "./rule.ts";
 export const gatherRule: GradientRule<"Gather"> = ({ node, inputs, gradients }) => {
   const [x, indices] = inputs as readonly [Tensor, Tensor];
   if (node.attributes.axis !== 0) {
-    throw new GraphError("differentiate Gather", "its axis is 0", String(node.attributes.axis));
+    throw new GraphError("differentiate Gather", `the axis must be 0, but is ${node.attributes.axis}`);
   }
   const updates = Reshape(gradients[0]!, [-1, ...x.shape.slice(1)]);
   if (node.attributes.isDistinct) {
@@ -42,7 +42,8 @@ export const scatterNDRule: GradientRule<"ScatterND"> = ({ node, inputs, gradien
   const g = gradients[0]!;
   const [, indices, updates] = inputs as readonly [Tensor, Tensor, Tensor];
   if (indices.shape.at(-1) !== 1) {
-    throw new GraphError("differentiate ScatterND", "it addresses one axis", formatShape(indices.shape));
+    const problem = `the indices must address one axis, but have the shape ${formatShape(indices.shape)}`;
+    throw new GraphError("differentiate ScatterND", problem);
   }
   const dx = node.attributes.reduction === "add" ? g : ScatterND(g, indices, ZerosLike(updates));
   return [dx, undefined, Gather(g, Squeeze(indices, [indices.shape.length - 1]))];

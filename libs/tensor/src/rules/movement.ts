@@ -44,7 +44,8 @@ export const sliceRule: GradientRule<"Slice"> = ({ inputs, gradients }) => {
   ];
   const size = x.shape[axis]!;
   if (typeof size !== "number") {
-    throw new GraphError("differentiate Slice", "the cut axis is static", formatShape(x.shape));
+    const problem = `axis ${axis} must be static, but the input has the shape ${formatShape(x.shape)}`;
+    throw new GraphError("differentiate Slice", problem);
   }
   const zeros = (from: number, to: number): Tensor[] =>
     from === to ? [] : [ZerosLike(Slice(x, axis, from, to))];

@@ -19,7 +19,8 @@ export const reduceMeanRule: GradientRule<"ReduceMean"> = ({ node, inputs, outpu
   const x = inputs[0]!;
   const n = divideDims(elementCount(x.shape), elementCount(outputs[0]!.shape));
   if (typeof n !== "number") {
-    throw new GraphError("differentiate ReduceMean", "its reduced axes are static", formatShape(x.shape));
+    const problem = `the reduced axes must be static, but the input has the shape ${formatShape(x.shape)}`;
+    throw new GraphError("differentiate ReduceMean", problem);
   }
   return [ExpandLike(Mul(withReducedAxes(node, gradients[0]!), 1 / n), x)];
 };

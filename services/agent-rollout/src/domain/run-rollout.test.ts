@@ -68,7 +68,7 @@ describe("runRollout()", () => {
     makeTestEnvironment = () => ({
       reset: () => ({ observation: "0", info: {} }),
       step: () => {
-        if (failures-- > 0) throw new InfrastructureError("step", "the server must answer", "503");
+        if (failures-- > 0) throw new InfrastructureError("step", "the server does not answer", "503");
         return { observation: "1", info: {}, reward: 2, terminated: true, truncated: false };
       },
       metrics: () => ({ steps: 1 }),
@@ -91,7 +91,7 @@ describe("runRollout()", () => {
     assert.equal(record.outcome, Outcome.completed);
     assert.equal(record.attempt, 3);
     assert.equal(record.failedAttempts.length, 2);
-    assert.match(record.failedAttempts[0]!, /the server must answer/);
+    assert.match(record.failedAttempts[0]!, /the server does not answer/);
     assert.deepEqual(record.metrics, { steps: 1, answers: 1 });
     assert.deepEqual(record.metadata, { last: "3" });
     assert.equal(record.environmentReturn, 2);
@@ -105,7 +105,7 @@ describe("runRollout()", () => {
   test("ends as infra_failed when every attempt failed outside the agent, even if the agent catches the error", async () => {
     makeTestEnvironment = () => ({
       reset: () => {
-        throw new InfrastructureError("reset", "the server must answer", "503");
+        throw new InfrastructureError("reset", "the server does not answer", "503");
       },
       step: () => assert.fail(),
       metrics: () => ({}),

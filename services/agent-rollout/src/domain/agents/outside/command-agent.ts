@@ -118,10 +118,10 @@ function checkEnd(end: ProcessGroupEnd, { file }: AllowedProgram): void {
     throw new CommandFailedError(`exit code ${end.code}`, end.stderr);
   }
   if (end.kind === "not_started") {
-    throw new InfrastructureError("start the agent", "its command must run", `${file}: ${end.reason}`);
+    throw new InfrastructureError("start the agent", "its command does not start", `${file}: ${end.reason}`);
   }
   if (!SIGNALS_FROM_OUTSIDE.has(end.signal)) throw new CommandFailedError(end.signal, end.stderr);
-  throw new InfrastructureError("complete the rollout", "its command must not be killed", end.signal);
+  throw new InfrastructureError("complete the rollout", "its command was killed from outside", end.signal);
 }
 
 async function resultIn(file: string): Promise<string> {

@@ -77,15 +77,15 @@ async function askEndpoint(
     });
   } catch (cause) {
     signal.throwIfAborted();
-    throw new InfrastructureError("complete the rollout", `${url} must answer`, describeError(cause), {
+    throw new InfrastructureError("complete the rollout", `${url} does not answer`, describeError(cause), {
       cause,
     });
   }
   const { status, text } = answer;
   if (status >= 200 && status < 300) return readOutsideResult(text, `the answer of ${url}`);
   if (status >= 500 || PASSING_STATUS.has(status)) {
-    const value = `status ${status}: ${text.slice(0, MAX_SHOWN_CHARACTERS)}`;
-    throw new InfrastructureError("complete the rollout", `${url} must answer with 2xx`, value);
+    const shown = text.slice(0, MAX_SHOWN_CHARACTERS);
+    throw new InfrastructureError("complete the rollout", `${url} answered with status ${status}`, shown);
   }
   throw new EndpointFailedError(url, status, text);
 }

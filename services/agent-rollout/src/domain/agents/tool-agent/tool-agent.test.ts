@@ -222,7 +222,7 @@ describe("the agent tool_agent", () => {
   test("repeats a call that failed for a reason outside the agent, then the attempt, and never scores it", async () => {
     let numCalls = 0;
     behave = () => {
-      if (++numCalls < 3) throw new InfrastructureError("call", "the server must answer", "silence");
+      if (++numCalls < 3) throw new InfrastructureError("call", "the server does not answer", "silence");
       return "at last";
     };
     const { record, prompts } = await play([call("probe", { text: "" }), "done"], { toolAttempts: 3 });
@@ -231,7 +231,7 @@ describe("the agent tool_agent", () => {
     numCalls = Number.NEGATIVE_INFINITY;
     const failed = await play([call("probe", { text: "" })], { toolAttempts: 1 });
     assert.equal(failed.record.outcome, Outcome.infraFailed);
-    assert.match(failed.record.reason, /the server must answer/);
+    assert.match(failed.record.reason, /the server does not answer/);
     assert.equal(failed.record.failedAttempts.length, 1);
   });
 
@@ -267,7 +267,7 @@ describe("the agent tool_agent", () => {
     for (const [config, reason] of [
       [{ tools: ["calculatr"] }, /`tools\.0` must be one of .*did you mean "calculator"/],
       [{ tools: [{ name: "search", config: { corpus: "a", k: 1 } }] }, /`tools\.0\.config\.k` must be/],
-      [{ tools: ["probe", "probe"] }, /each tool has a name of its own/],
+      [{ tools: ["probe", "probe"] }, /each tool must have a name of its own/],
       [{ toolFile: "missing.yaml" }, /`toolFile` must be a YAML file of tools/],
     ] as const) {
       const { record } = await play(["42"], config);
