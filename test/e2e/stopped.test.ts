@@ -175,7 +175,12 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
 
   const silent = (name: string) => new RegExp(`^${name} +does not answer since \\d+ s`, "m");
 
-  for (const victim of ["judge", "dataset", "inference-gateway", "agent-rollout"]) {
+  for (const [victim, ownerText] of [
+    ["judge", "waiting for the judge"],
+    ["dataset", "waiting for the dataset service"],
+    ["inference-gateway", "waiting for inference-gateway"],
+    ["agent-rollout", "waiting for agent-rollout"],
+  ] as const) {
     test(`wait for ${victim}, and both command line and page say so`, async () => {
       await inTheMiddleOfAStep();
       const pid = stack.pidOf(victim);
@@ -185,7 +190,7 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
         victim,
         stoppedMs,
         silent(victim),
-        new RegExp(`^stopped-\\d+ .*waits for .*\\(${victim} must act\\)`, "m"),
+        new RegExp(`^stopped-\\d+ .*waits for .*\\(${ownerText}\\)`, "m"),
       );
       stopped.continue();
       await goesOn();
@@ -202,7 +207,7 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
       "trainer",
       stoppedMs,
       silent("trainer"),
-      /^stopped-\d+ .*waits for the trainer, which does not answer .*trainer must act/m,
+      /^stopped-\d+ .*waits for the trainer, which does not answer .*\(waiting for the trainer\)/m,
     );
     stopped.continue();
     await goesOn();
@@ -228,7 +233,7 @@ describe("a run whose processes are stopped for a while", { timeout: 600_000 }, 
         "hone status to name it",
         async () => {
           const output = await status();
-          return silent("database").test(output) && /\(database must act\)/.test(output) && output;
+          return silent("database").test(output) && /\(waiting for the database\)/.test(output) && output;
         },
         { deadlineMs },
       ),

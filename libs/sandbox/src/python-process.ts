@@ -98,7 +98,7 @@ export class PythonProcess {
     const onAbort = () => reject(signal.reason);
     const timer = setTimeout(() => resolve({ kind: "timed_out" }), timeMs);
     const watch = setInterval(async () => {
-      if (await this.#usesTooMuch()) resolve({ kind: "out_of_memory" });
+      if (await this.#exceedsMemory()) resolve({ kind: "out_of_memory" });
     }, WATCH_INTERVAL_MS);
     signal.addEventListener("abort", onAbort, { once: true });
     try {
@@ -128,7 +128,7 @@ export class PythonProcess {
   }
 
   /** Checks the resident memory, which includes JavaScript's and the compiler's, and the number of threads. */
-  async #usesTooMuch(): Promise<boolean> {
+  async #exceedsMemory(): Promise<boolean> {
     const usage = await readUsage(this.#channel.pid);
     if (usage === undefined) return false;
     return usage.residentBytes > this.#maxMemoryBytes + OVERHEAD_BYTES || usage.numThreads > MAX_THREADS;

@@ -113,7 +113,7 @@ export class PythonSandbox {
         this.#options.onWait(performance.now() - since);
         return python;
       },
-      giveBack: (python) => this.#giveBack(python),
+      release: (python) => this.#release(python),
       rest: (session) => {
         this.#idle.add(session);
         this.#evict();
@@ -130,7 +130,7 @@ export class PythonSandbox {
     const spare = this.#spare;
     this.#spare = undefined;
     await spare?.then(
-      (python) => this.#giveBack(python),
+      (python) => this.#release(python),
       () => undefined,
     );
     for (const wake of this.#waiting.splice(0)) wake();
@@ -142,7 +142,7 @@ export class PythonSandbox {
       this.#spare = undefined;
       const python = await raceAbortable(spare, signal).catch((error: unknown) => {
         // The run no longer waits; the process gives its place back once it has started.
-        void spare.then((late) => this.#giveBack(late)).catch(() => undefined);
+        void spare.then((late) => this.#release(late)).catch(() => undefined);
         signal.throwIfAborted();
         throw error;
       });
@@ -150,7 +150,7 @@ export class PythonSandbox {
         this.#startAhead();
         return python;
       }
-      this.#giveBack(python);
+      this.#release(python);
     }
     await this.#place(signal);
     try {
@@ -230,10 +230,10 @@ export class PythonSandbox {
     const [oldest] = this.#idle;
     if (oldest === undefined) return;
     this.#idle.delete(oldest);
-    oldest.letGo();
+    oldest.releaseProcess();
   }
 
-  #giveBack(python: PythonProcess): void {
+  #release(python: PythonProcess): void {
     python.end(); // S1
     // A run that waits must get the place; a process started ahead would take it first.
     const isWanted = this.#waiting.length > 0;
@@ -250,7 +250,7 @@ export class PythonSandbox {
 /** What sessions need from their sandbox. */
 interface Pool {
   take(signal: AbortSignal): Promise<PythonProcess>;
-  giveBack(python: PythonProcess): void;
+  release(python: PythonProcess): void;
   rest(session: Session): void;
   wake(session: Session): void;
   onRepeat(): void;
@@ -284,7 +284,7 @@ class Session implements PythonSession {
     }
     // Code that raised an exception is kept too: it may have set variables before.
     if (result.kind === "finished") this.#cells.push(code);
-    if (this.#isClosed) this.letGo();
+    if (this.#isClosed) this.releaseProcess();
     else if (this.#process !== undefined) this.#pool.rest(this);
     return result;
   }
@@ -292,14 +292,14 @@ class Session implements PythonSession {
   close(): void {
     this.#isClosed = true;
     this.#pool.wake(this);
-    this.letGo();
+    this.releaseProcess();
   }
 
   /** Gives its process back; the state can be restored (S3). */
-  letGo(): void {
+  releaseProcess(): void {
     const python = this.#process;
     this.#process = undefined;
-    if (python !== undefined) this.#pool.giveBack(python);
+    if (python !== undefined) this.#pool.release(python);
   }
 
   async #runOnce(
@@ -323,10 +323,10 @@ class Session implements PythonSession {
     if (python === undefined) throw new SandboxClosedError();
     try {
       const result = await python.run(code, limits, signal);
-      if (result.kind !== "finished") this.letGo();
+      if (result.kind !== "finished") this.releaseProcess();
       return result;
     } catch (error) {
-      this.letGo();
+      this.releaseProcess();
       throw error;
     }
   }

@@ -36,8 +36,8 @@ export type {
   ServiceDefinition,
 } from "./lifecycle/service.ts";
 export type { StopReport } from "./lifecycle/stages.ts";
-export type { BesideService, StartBesideOptions } from "./lifecycle/start-beside.ts";
-export { startBeside } from "./lifecycle/start-beside.ts";
+export type { InProcessService, StartInProcessOptions } from "./lifecycle/start-in-process.ts";
+export { startInProcess } from "./lifecycle/start-in-process.ts";
 export type { RunningService, StartServiceOptions, StopOptions } from "./lifecycle/start-service.ts";
 export { DEFAULT_GRACE_MS, startService } from "./lifecycle/start-service.ts";
 export type { BaseConfig, Environment } from "./settings/environment.ts";

@@ -87,7 +87,7 @@ export async function startTelemetry(options: TelemetryOptions): Promise<Telemet
   if (other !== undefined && (!scope.isOwn || recording.has(own))) {
     throw new TelemetryStartedError(scope.isOwn ? own : other);
   }
-  if (logger !== undefined) tellSettingsWithoutEffect(logger, sampleRatio);
+  if (logger !== undefined) logSettingsWithoutEffect(logger, sampleRatio);
 
   const api = otelPackage("@opentelemetry/api");
   if (recording.size === 0) routeDiagnostics(logger);
@@ -226,7 +226,7 @@ function spanLimits(): SpanLimits {
   };
 }
 
-function tellSettingsWithoutEffect(logger: Logger, sampleRatio: number): void {
+function logSettingsWithoutEffect(logger: Logger, sampleRatio: number): void {
   const { getStringFromEnv } = otelPackage("@opentelemetry/core");
   const isSet = (variable: string) => (getStringFromEnv(variable) ?? "none") !== "none";
   if (isSet("OTEL_METRICS_EXPORTER")) {

@@ -39,7 +39,7 @@ export function tokenizeConversation(
   for (const [i, message] of messages.entries()) {
     if (message.role !== "assistant") continue;
     const shown = messages.slice(0, i);
-    const sample = goOn(renderer, samples.at(-1), shown) ?? begin(renderer, samples, shown);
+    const sample = continueSample(renderer, samples.at(-1), shown) ?? begin(renderer, samples, shown);
     const { content } = message;
     const stopTokenId = stopOf(renderer, sample.shownText, content, [...shown, message]);
     append(sample, renderer.tokenizer.encode(content), 1);
@@ -53,7 +53,7 @@ export function tokenizeConversation(
 }
 
 /** The last sample, continued with the text after its answer; undefined if there is none or the template changes earlier turns. */
-function goOn(
+function continueSample(
   renderer: ChatRenderer,
   last: UnfinishedSample | undefined,
   shown: readonly ChatMessage[],

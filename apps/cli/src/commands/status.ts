@@ -205,12 +205,17 @@ function notesOf(state: RunState | undefined, unread: ReadonlyMap<string, number
 function waitOf(state: RunState, trainer: PartHealth | undefined): string {
   if (isEnded(state.phase)) return "";
   if (trainer?.kind === "silent")
-    return `waits for the trainer, which ${silence(trainer)} (trainer must act)`;
+    return `waits for the trainer, which ${silence(trainer)} (${ownerText("trainer")})`;
   const { waitingFor, waitingOwner, waitingSinceMs } = state;
   if (waitingFor === "") return "";
   const since = waitingSinceMs === 0n ? "" : ` since ${span(Date.now() - Number(waitingSinceMs))}`;
-  const turn = `${waitingOwner} must act`;
-  return `waits for ${waitingFor}${since}${waitingOwner === "" ? "" : ` (${turn})`}`;
+  return `waits for ${waitingFor}${since}${waitingOwner === "" ? "" : ` (${ownerText(waitingOwner)})`}`;
+}
+
+/** @returns who must act for the run to continue, in the words of the page: "waiting for the judge". */
+function ownerText(owner: string): string {
+  if (owner === "you" || owner.includes("-")) return `waiting for ${owner}`;
+  return owner === "dataset" ? "waiting for the dataset service" : `waiting for the ${owner}`;
 }
 
 function silence({ sinceMs }: Extract<PartHealth, { kind: "silent" }>): string {

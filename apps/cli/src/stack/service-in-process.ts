@@ -8,7 +8,7 @@ import { createWriteStream, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { deadline } from "@hone/core";
 import { type ChildExit, identifyProcess, PRIVATE_FILE, StartError } from "@hone/embedded";
-import { type ServiceDefinition, StoppingError, startBeside } from "@hone/service-kit";
+import { type ServiceDefinition, StoppingError, startInProcess } from "@hone/service-kit";
 import type { Project } from "../project.ts";
 import {
   type RunningService,
@@ -56,7 +56,7 @@ export async function startServiceInProcess(
   log.on("error", () => undefined);
   const environment = { ...process.env, ...serviceEnvironment(project, replica, settings, httpPort) };
   try {
-    const service = await startBeside(await DEFINITIONS[kind](), { environment, sink: log, signal });
+    const service = await startInProcess(await DEFINITIONS[kind](), { environment, sink: log, signal });
     const exited = service.ended.then(({ isClean }): ChildExit => {
       log.end();
       return { code: isClean ? 0 : 1, signal: null };

@@ -164,7 +164,7 @@ export async function ensureTopology(bus: Bus, options: TopologyOptions = {}): P
   const waiting = signal === undefined ? {} : { signal };
   if (role === StreamsRole.await) {
     const what = "the streams that the trainer creates";
-    return deadline(what, awaitDeadlineMs, (looking) => untilMade(bus, looking), waiting);
+    return deadline(what, awaitDeadlineMs, (looking) => untilCreated(bus, looking), waiting);
   }
   const maxAttempts = 20;
   await retry(() => createAll(bus, options), { maxAttempts, isRetryable: () => true, ...waiting });
@@ -177,7 +177,7 @@ const ALL_STREAMS: readonly string[] = [
   ...PAYLOAD_STORES.map(streamOfStore),
 ];
 
-async function untilMade(bus: Bus, signal: AbortSignal): Promise<void> {
+async function untilCreated(bus: Bus, signal: AbortSignal): Promise<void> {
   for (const name of ALL_STREAMS) {
     while (!(await isStreamThere(bus, name))) await delay(AWAIT_LOOK_MS, { signal });
   }

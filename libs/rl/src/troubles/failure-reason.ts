@@ -55,8 +55,8 @@ const TEMPORARY_PATH =
 function wholeLine(reason: string): string {
   const lines = linesOf(reason);
   const [first = ""] = lines;
-  const telling = tellingLine(lines);
-  return telling === first ? first : `${first} ${telling}`;
+  const informative = mostInformativeLine(lines);
+  return informative === first ? first : `${first} ${informative}`;
 }
 
 function linesOf(text: string): string[] {
@@ -66,7 +66,7 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== "");
 }
 
-function tellingLine(lines: readonly string[]): string {
+function mostInformativeLine(lines: readonly string[]): string {
   return (
     lines.findLast((line) => NAMES_ERROR.test(line)) ??
     lines.findLast((line) => !SAYS_WHERE.test(line)) ??

@@ -32,7 +32,7 @@ async function probe(): Promise<KernelWalls> {
   if (process.platform !== "linux") return { names: [], reason: "they are Linux's" };
   const child = spawnDeno({ program: PROBE, maxPythonBytes: PROBE_BYTES, hasKernelWalls: true });
   try {
-    const { out, errors } = await deadline("the kernel's walls", DEADLINE_MS, () => saidBy(child));
+    const { out, errors } = await deadline("the kernel's walls", DEADLINE_MS, () => outputOf(child));
     const names =
       WALLS_LINE.exec(errors)?.[1]
         ?.split(", ")
@@ -46,7 +46,7 @@ async function probe(): Promise<KernelWalls> {
   }
 }
 
-async function saidBy(child: ChildProcess): Promise<{ readonly out: string; readonly errors: string }> {
+async function outputOf(child: ChildProcess): Promise<{ readonly out: string; readonly errors: string }> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   let out = "";
   let errors = "";

@@ -2,7 +2,7 @@
  * What the kit asks of a service, and what it gives to it.
  *
  * A definition is data: a name, how the configuration is read, how the service starts. The same definition runs as a process
- * (`runService`) and beside others in one process (`startBeside`). It never touches `process`.
+ * (`runService`) and beside others in one process (`startInProcess`). It never touches `process`.
  */
 
 import type { Bus } from "@hone/messaging";

@@ -167,7 +167,7 @@ export const Instrument = {
   runSteps: gauge("hone_run_steps", "Steps that the run is to make", ["run"], Reduce.max),
   runWaiting: gauge(
     "hone_run_waiting_seconds",
-    "For how long the run waits, by whose turn it is",
+    "For how long the run waits, by the part that must act",
     ["run", "owner"],
     Reduce.max,
   ),

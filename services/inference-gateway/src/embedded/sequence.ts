@@ -175,7 +175,7 @@ export class Sequence {
   /** Frees its pages without caching them. If it is started again, it gives the same tokens, bit by bit. */
   discard(cache: PrefixCache, pool: PagePool): void {
     if (this.lease === undefined) return;
-    for (let i = 0; i < this.#ownCount; i++) pool.letGo(this.pages[this.#ownFrom + i]!);
+    for (let i = 0; i < this.#ownCount; i++) pool.release(this.pages[this.#ownFrom + i]!);
     cache.release(this.lease);
     this.lease = undefined;
     this.computed = 0;

@@ -89,19 +89,19 @@ export class ServerKeeper {
     const { everyMs, inTurn } = this.#options;
     while (!this.#closing.signal.aborted) {
       this.#nudge = new AbortController();
-      await inTurn(() => this.#lookAfter());
+      await inTurn(() => this.#checkOrConnect());
       await pause(everyMs, AbortSignal.any([this.#closing.signal, this.#nudge.signal]));
     }
   }
 
-  async #lookAfter(): Promise<void> {
+  async #checkOrConnect(): Promise<void> {
     if (this.#closing.signal.aborted) return;
     try {
       if (this.#state.kind === "ready") await this.#check();
       // Also right after it was lost, as it may be back already.
-      if (this.#state.kind === "away") await this.#meet();
+      if (this.#state.kind === "away") await this.#connect();
     } catch (error) {
-      if (!this.#closing.signal.aborted) this.#away(describeError(error));
+      if (!this.#closing.signal.aborted) this.#markAway(describeError(error));
     }
   }
 
@@ -110,19 +110,19 @@ export class ServerKeeper {
     try {
       const identity = await server.identify(this.#closing.signal);
       this.#answered();
-      if (identity !== this.#identity) return this.#away(`another process, with weights "${identity}"`);
+      if (identity !== this.#identity) return this.#markAway(`another process, with weights "${identity}"`);
     } catch (error) {
       if (error instanceof ServerBusyError && this.#mayBeBusy()) return;
       if (error instanceof DeadlineError && ++this.#silentLooks < MAX_SILENT_LOOKS) return;
       if (![DeadlineError, ServerBusyError, ServerGoneError].some((known) => error instanceof known)) {
         throw error;
       }
-      return this.#away(describeError(error));
+      return this.#markAway(describeError(error));
     }
     await onSteady();
   }
 
-  async #meet(): Promise<void> {
+  async #connect(): Promise<void> {
     const { server, onReady } = this.#options;
     const facts = await server.inspect(this.#closing.signal);
     await this.remember();
@@ -143,7 +143,7 @@ export class ServerKeeper {
     return performance.now() - this.#busySince < MAX_BUSY_MS;
   }
 
-  #away(reason: string): void {
+  #markAway(reason: string): void {
     const wasReady = this.#state.kind === "ready";
     this.#set({ kind: "away", reason });
     if (wasReady) this.#options.onAway(reason);

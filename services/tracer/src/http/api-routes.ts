@@ -149,21 +149,21 @@ async function traceAnswer(
   if (view !== undefined)
     return c.json({ ...view, jaegerUrl: jaegerUrl === undefined ? "" : `${jaegerUrl}/trace/${traceId}` });
   const what = `spans of trace ${traceId || "(none was recorded)"}`;
-  return traceId !== "" && (await areRemoved()) ? noLongerKept(c, what) : notFound(c, what);
+  return traceId !== "" && (await areRemoved()) ? gone(c, what) : notFound(c, what);
 }
 
 /** The answer for a rollout that is not in the store: it never was, or retention removed the rollouts of its step. */
 async function noRollout(c: Context, store: TracerStore, run: string, slot: string): Promise<Response> {
   const [split = "", step = ""] = slot.split(".");
   const isRemoved = Number(step) <= MAX_COLUMN && (await store.areRolloutsRemoved(run, split, Number(step)));
-  return isRemoved ? noLongerKept(c, `rollout ${run}/${slot}`) : notFound(c, `rollout ${run}/${slot}`);
+  return isRemoved ? gone(c, `rollout ${run}/${slot}`) : notFound(c, `rollout ${run}/${slot}`);
 }
 
 function notFound(c: Context, what: string): Response {
   return c.json(errorBody("NOT_FOUND", `${what} cannot be shown: nothing is stored under this name`), 404);
 }
 
-function noLongerKept(c: Context, what: string): Response {
+function gone(c: Context, what: string): Response {
   const text = `${what} cannot be shown: it is no longer kept, as the oldest are removed when a limit is reached (HONE_TRACER_MAX_BYTES, HONE_TRACER_MAX_ROLLOUTS, HONE_TRACER_MAX_SPANS)`;
   return c.json(errorBody("NO_LONGER_KEPT", text), 410);
 }

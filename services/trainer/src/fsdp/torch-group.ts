@@ -81,7 +81,7 @@ export class TorchGroup {
     signal.addEventListener("abort", giveUp, { once: true });
     if (signal.aborted) giveUp();
     try {
-      await group.#meet(worldSize, socketPath);
+      await group.#connect(worldSize, socketPath);
     } catch (error) {
       await group.close();
       throw error;
@@ -123,7 +123,7 @@ export class TorchGroup {
     await rm(this.#folder, { recursive: true, force: true });
   }
 
-  async #meet(worldSize: number, socketPath: string): Promise<void> {
+  async #connect(worldSize: number, socketPath: string): Promise<void> {
     const places = await this.#gather(worldSize, this.#host.nodes);
     if (this.#lost !== undefined) throw this.#lost;
     this.#run(places, socketPath);
@@ -242,12 +242,12 @@ export class TorchGroup {
   }
 
   #loseNode({ facts }: TorchNode, { reason, lines }: RanksEnd): void {
-    const error = new GroupLostError("go on training", `node ${facts.index}: ${reason}`, lines.join(" | "));
+    const error = new GroupLostError("continue training", `node ${facts.index}: ${reason}`, lines.join(" | "));
     this.#fail(error);
   }
 
   #lose(reason: string): Error {
-    return this.#fail(new GroupLostError("go on training", reason, this.#lines.join(" | ")));
+    return this.#fail(new GroupLostError("continue training", reason, this.#lines.join(" | ")));
   }
 
   /** Ends the group; only the first reason counts (G1). */

@@ -140,7 +140,7 @@ export class TorchNodes {
       try {
         for (const message of reader.push(chunk)) {
           const { kind } = fromBinary(NodeReportSchema, message);
-          if (kind.case === "hello") node = this.#greet(kind.value, socket);
+          if (kind.case === "hello") node = this.#accept(kind.value, socket);
           else if (node !== undefined) this.#take(node, kind);
         }
       } catch (error) {
@@ -158,7 +158,7 @@ export class TorchNodes {
   }
 
   /** @returns the node where it may take part. */
-  #greet({ index, torchVersion, gpus }: NodeFacts, socket: Socket): TorchNode | undefined {
+  #accept({ index, torchVersion, gpus }: NodeFacts, socket: Socket): TorchNode | undefined {
     if (index < 1 || index >= this.count) {
       const reason = `this trainer has the nodes 1 to ${this.count - 1} beside its own, so node ${index} cannot take part`;
       this.#logger.warn("refused a node", { reason });

@@ -13,7 +13,7 @@ import {
   subjects,
 } from "@hone/messaging";
 import type { ReplicaState } from "@hone/proto-gen/policy";
-import type { Pipeline, PipelineView } from "../domain/rollouts/find-holdup.ts";
+import type { Pipeline, PipelineView } from "../domain/rollouts/find-cause-of-wait.ts";
 
 /** For all requests together; services that do not answer take two seconds of it. */
 const LOOK_DEADLINE_MS = 3_000;
@@ -29,14 +29,14 @@ export class BusPipeline implements Pipeline {
 
   async look(runId: string, signal: AbortSignal): Promise<PipelineView> {
     try {
-      return await deadline("the state of the bus", LOOK_DEADLINE_MS, () => this.#lookNow(runId), { signal });
+      return await deadline("the state of the bus", LOOK_DEADLINE_MS, () => this.#read(runId), { signal });
     } catch (error) {
       if (error instanceof RetryableError) return { kind: "bus_silent" };
       throw error;
     }
   }
 
-  async #lookNow(runId: string): Promise<PipelineView> {
+  async #read(runId: string): Promise<PipelineView> {
     const [health, jobs, jobsOfAll, scoring, episodes, replicas] = await Promise.all([
       askHealth(this.#bus),
       subjectCount(this.#bus, StreamName.jobs, subjects.rolloutJob(runId)),

@@ -11,7 +11,7 @@ import type { Rollout } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
 import type { RunEvent, RunEvents } from "../domain/report/run-event.ts";
 import type { RunStateBoard, RunStatus } from "../domain/report/run-status.ts";
-import type { Pipeline } from "../domain/rollouts/find-holdup.ts";
+import type { Pipeline } from "../domain/rollouts/find-cause-of-wait.ts";
 import type { Job, JobQueue, Task, TaskRequest, TaskSource } from "../domain/rollouts/jobs.ts";
 import type { EpisodeRoom, ScoredRollout, ScoredRollouts } from "../domain/rollouts/scored-rollout.ts";
 import type { Recovery, RunRecord } from "../domain/run/run-record.ts";

@@ -29,14 +29,14 @@ export async function answersHttp(port: number): Promise<boolean> {
 
 /** A NATS server sends its greeting first. */
 export function answersNats(url: string): Promise<boolean> {
-  return saysSomething(url, 4_222);
+  return sendsBytes(url, 4_222);
 }
 
 export function answersPostgres(url: string): Promise<boolean> {
-  return saysSomething(url, 5_432, SSL_REQUEST);
+  return sendsBytes(url, 5_432, SSL_REQUEST);
 }
 
-function saysSomething(url: string, defaultPort: number, question?: Buffer): Promise<boolean> {
+function sendsBytes(url: string, defaultPort: number, question?: Buffer): Promise<boolean> {
   // A cluster has several addresses; only the first is asked.
   const [first = ""] = url.split(",");
   const { hostname, port } = new URL(first.includes("://") ? first : `nats://${first}`);

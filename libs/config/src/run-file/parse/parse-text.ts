@@ -142,7 +142,7 @@ function checkPlain(root: unknown, source: string): void {
     if (typeof value !== "object" || value === null) continue;
     if (Array.isArray(value)) {
       value.forEach((item: unknown, index) => {
-        if (needsLook(item)) waiting.push({ value: item, path: [...path, index] });
+        if (needsCheck(item)) waiting.push({ value: item, path: [...path, index] });
       });
       continue;
     }
@@ -151,13 +151,13 @@ function checkPlain(root: unknown, source: string): void {
     if (Object.hasOwn(value, "__proto__"))
       throw refuse("an object without the key __proto__", "an object with the key __proto__");
     for (const [name, item] of Object.entries(value)) {
-      if (needsLook(item)) waiting.push({ value: item, path: [...path, name] });
+      if (needsCheck(item)) waiting.push({ value: item, path: [...path, name] });
     }
   }
 }
 
 /** Texts and booleans need no check; most values of a large file are texts. */
-function needsLook(value: unknown): boolean {
+function needsCheck(value: unknown): boolean {
   return typeof value === "object" || typeof value === "number" || typeof value === "bigint";
 }
 

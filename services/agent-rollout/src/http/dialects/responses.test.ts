@@ -75,18 +75,18 @@ describe("the dialect of responses", () => {
       const { writer } = RESPONSES.parse(JSON.stringify({ ...asked, ...changes }), NO_HISTORY);
       return (writer(HEAD).whole(REPLIES.text!) as { id: string }).id;
     };
-    const goOn = (previous_response_id: string, changes: object = {}) =>
+    const continueFrom = (previous_response_id: string, changes: object = {}) =>
       parse({ input: "More", previous_response_id, ...changes }, context).messages.map(
         ({ content }) => content,
       );
     const instructed = idOf({ instructions: "Be brief." });
-    assert.deepEqual(goOn(instructed), ["Hi", "Hello.", "More"]);
-    assert.deepEqual(goOn(instructed, { instructions: "Be kind." }), ["Be kind.", "Hi", "Hello.", "More"]);
+    assert.deepEqual(continueFrom(instructed), ["Hi", "Hello.", "More"]);
+    assert.deepEqual(continueFrom(instructed, { instructions: "Be kind." }), ["Be kind.", "Hi", "Hello.", "More"]);
     // Here the first message is part of the input and not an instruction.
-    assert.deepEqual(goOn(idOf({})), ["Be brief.", "Hi", "Hello.", "More"]);
+    assert.deepEqual(continueFrom(idOf({})), ["Be brief.", "Hi", "Hello.", "More"]);
     for (const unknown of ["resp_b2", "a1", "", "resp_", "resp_a1_i_i"]) {
       assert.throws(
-        () => goOn(unknown),
+        () => continueFrom(unknown),
         (error) =>
           error instanceof ApiRequestError &&
           error.param === "previous_response_id" &&

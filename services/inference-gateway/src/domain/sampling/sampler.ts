@@ -108,7 +108,7 @@ export class Sampler {
     else this.#drawWhole(logits, temperature, uniform);
     if (topLogprobs === 0) return;
     const likely = this.#likely.find(row, { topK: topLogprobs, topP: 1, minP: 0 });
-    this.#tellTop(row, likely, totalOf(row.blockMasses), topLogprobs);
+    this.#reportTop(row, likely, totalOf(row.blockMasses), topLogprobs);
   }
 
   /** Draws from the whole vocabulary, within a block that was drawn before. */
@@ -182,10 +182,10 @@ export class Sampler {
       if (cumulative > target) break;
     }
     this.logprob = Math.fround(row.scoreOf(this.tokenId) - Math.log(sum));
-    if (topLogprobs > 0) this.#tellTop(row, kept, sum, topLogprobs);
+    if (topLogprobs > 0) this.#reportTop(row, kept, sum, topLogprobs);
   }
 
-  #tellTop(row: SamplingRow, ids: Int32Array, sum: number, count: number): void {
+  #reportTop(row: SamplingRow, ids: Int32Array, sum: number, count: number): void {
     const logSum = Math.log(sum);
     this.top = Array.from(ids, (tokenId) => ({
       tokenId,

@@ -41,7 +41,7 @@ export class PagePool {
   }
 
   /** Removes a holder; a page without holders is free. */
-  letGo(page: number): void {
+  release(page: number): void {
     if (--this.#holders[page]! === 0) this.#freed[this.#freedCount++] = page;
   }
 }

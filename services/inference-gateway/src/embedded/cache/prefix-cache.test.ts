@@ -48,7 +48,7 @@ class Holder {
   }
 
   release(): void {
-    for (let i = 0; i < this.#ownCount; i++) this.#setup.pool.letGo(this.pages[this.#ownFrom + i]!);
+    for (let i = 0; i < this.#ownCount; i++) this.#setup.pool.release(this.pages[this.#ownFrom + i]!);
     this.#setup.cache.release(this.lease);
   }
 

@@ -95,7 +95,7 @@ export class PrefixCache {
       leaves.sort((a, b) => a.usedAt - b.usedAt);
       for (const leaf of leaves) {
         if (this.#pool.free >= wanted) return;
-        for (const page of leaf.pages) this.#pool.letGo(page);
+        for (const page of leaf.pages) this.#pool.release(page);
         leaf.parent!.children.delete(leaf.tokens[0]!);
       }
     }

@@ -29,7 +29,7 @@ export async function readPolicy(
 ): Promise<{ spec: ModelSpec; weights: Weights }> {
   const bytes = (await weightBytes(source.folder)) + (await weightBytes(await baseOf(source)));
   const isLarge = bytes >= minThreadBytes;
-  return isLarge ? readBeside(source) : loadPolicyFolder(source);
+  return isLarge ? readInWorker(source) : loadPolicyFolder(source);
 }
 
 /** The folder of the base of adapters; undefined without adapters, and if it cannot be found, which the load will report. */
@@ -47,7 +47,7 @@ async function weightBytes(folder: string | undefined): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-async function readBeside(source: PolicySource): Promise<{ spec: ModelSpec; weights: Weights }> {
+async function readInWorker(source: PolicySource): Promise<{ spec: ModelSpec; weights: Weights }> {
   const worker = new Worker(new URL("./read-policy-worker.ts", import.meta.url), { workerData: source });
   try {
     const answer = await new Promise<ReadPolicy>((resolve, reject) => {

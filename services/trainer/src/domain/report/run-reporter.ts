@@ -75,7 +75,7 @@ export class RunReporter {
   }
 
   /** Says that the wait is over. */
-  waitingNoMore(): void {
+  clearWait(): void {
     if (this.#waitingKey === "") return;
     this.#waitingKey = "";
     this.#change(NO_WAIT);
@@ -100,7 +100,7 @@ export class RunReporter {
         },
       });
     } finally {
-      this.waitingNoMore();
+      this.clearWait();
     }
   }
 

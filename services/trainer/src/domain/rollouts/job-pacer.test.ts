@@ -18,7 +18,7 @@ describe("JobPacer", () => {
     });
     const leave = async (count: number) => {
       for (let i = 0; i < count; i++) {
-        await pacer.leave();
+        await pacer.waitUntilAllowed();
         state.left++;
       }
     };

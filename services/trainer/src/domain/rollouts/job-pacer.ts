@@ -30,7 +30,7 @@ export interface JobPacerDeps {
 
 export class JobPacer {
   readonly #deps: JobPacerDeps;
-  #leaves = FREE_JOBS;
+  #allowed = FREE_JOBS;
   #refill: Promise<void> | undefined;
 
   constructor(deps: JobPacerDeps) {
@@ -38,14 +38,14 @@ export class JobPacer {
   }
 
   /** Resolves when one more job may be published. @throws the reason of the signal. */
-  async leave(): Promise<void> {
-    while (this.#leaves === 0) {
+  async waitUntilAllowed(): Promise<void> {
+    while (this.#allowed === 0) {
       this.#refill ??= this.#wait().finally(() => {
         this.#refill = undefined;
       });
       await this.#refill;
     }
-    this.#leaves--;
+    this.#allowed--;
   }
 
   async #wait(): Promise<void> {
@@ -54,7 +54,7 @@ export class JobPacer {
       signal.throwIfAborted();
       const waiting = await waitingJobs();
       if (waiting < ENOUGH_WAITING) {
-        this.#leaves = ENOUGH_WAITING - waiting;
+        this.#allowed = ENOUGH_WAITING - waiting;
         onHeld(undefined);
         return;
       }

@@ -22,8 +22,8 @@ import { WaitOwner } from "../report/wait.ts";
 import type { RunProgress, RunRecord } from "../run/run-record.ts";
 import { dropUnneededEpisodes } from "../state/episode-room.ts";
 import { isReplayFree } from "../state/state-cadence.ts";
-import type { Pipeline } from "./find-holdup.ts";
-import { findHoldup } from "./find-holdup.ts";
+import type { Pipeline } from "./find-cause-of-wait.ts";
+import { findCauseOfWait } from "./find-cause-of-wait.ts";
 import { JobPacer } from "./job-pacer.ts";
 import type { Job, JobQueue } from "./jobs.ts";
 import type { RolloutInbox } from "./rollout-inbox.ts";
@@ -129,7 +129,7 @@ export class RolloutGatherer {
     } finally {
       ended.abort(new Error("the collection is over"));
       collected.catch(() => undefined);
-      reporter.waitingNoMore();
+      reporter.clearWait();
     }
   }
 
@@ -154,7 +154,7 @@ export class RolloutGatherer {
       if (missing > 0) throw new LostRolloutsError(what, missing, slots.length);
       return await inbox.collect(slots, () => undefined, signal);
     } finally {
-      reporter.waitingNoMore();
+      reporter.clearWait();
     }
   }
 
@@ -195,7 +195,7 @@ export class RolloutGatherer {
     });
     const publishInTurn = async (): Promise<void> => {
       for (const job of waiting) {
-        await pacer.leave();
+        await pacer.waitUntilAllowed();
         const span = traces.open(run, job);
         const isStored = await retry(
           () => queue.publish(run, job, { repetition, trace: span.context, signal }),
@@ -241,7 +241,7 @@ export class RolloutGatherer {
         const keepsSteps =
           progress.version !== undefined && !isReplayFree(run.config, progress.recovery, progress.version);
         const wanted = { what, missing, total, version, unpublished: unpublished.count };
-        const wait = findHoldup({ ...wanted, runId: run.runId, neededFrom, keepsSteps }, view);
+        const wait = findCauseOfWait({ ...wanted, runId: run.runId, neededFrom, keepsSteps }, view);
         const text = `${wait.text}${heldText(unpublished)}`;
         reporter.waiting({ ...wait, text, sinceMs: Math.round(Date.now() - quietMs) });
         if (view.kind !== "seen" || !view.episodes.isFull) {

@@ -147,5 +147,5 @@ async function pauseIfAsked(
   context.reporter.phase(RunPhase.paused, version);
   context.reporter.waiting({ text: "someone to resume it", owner: WaitOwner.you });
   await requested.untilResumed(context.signal);
-  context.reporter.waitingNoMore();
+  context.reporter.clearWait();
 }

@@ -114,19 +114,19 @@ export class RunSupervisor {
       this.#woken = Promise.withResolvers<void>();
       const broken: BrokenRun[] = [];
       try {
-        const claimed = await this.#deps.registry.claim(owner, leaseMs, this.#notToClaim(), (run) =>
+        const claimed = await this.#deps.registry.claim(owner, leaseMs, this.#runsNotToClaim(), (run) =>
           broken.push(run),
         );
-        for (const run of claimed) this.#hold(run);
+        for (const run of claimed) this.#startTenure(run);
         for (const run of broken) this.#endBroken(run);
       } catch (error) {
         this.#deps.logger.warn("could not look for free runs", { error: describeError(error) });
       }
-      await Promise.race([this.#woken.promise, this.#pause(this.#nextLook())]);
+      await Promise.race([this.#woken.promise, this.#pause(this.#untilNextClaimMs())]);
     }
   }
 
-  #notToClaim(): string[] {
+  #runsNotToClaim(): string[] {
     const now = performance.now();
     const resting = [...this.#failures]
       .filter(([, { notBefore }]) => notBefore > now)
@@ -146,7 +146,7 @@ export class RunSupervisor {
   }
 
   /** The time until another process's lease may be over, or until a pause after a failure is. */
-  #nextLook(): number {
+  #untilNextClaimMs(): number {
     const rests = [...this.#failures.values()]
       .map(({ notBefore }) => notBefore - performance.now())
       .filter((ms) => ms > 0);
@@ -161,7 +161,7 @@ export class RunSupervisor {
     }
   }
 
-  #hold(run: RunRecord): void {
+  #startTenure(run: RunRecord): void {
     const control: TenureControl = {
       requested: new RequestedControl(run),
       ending: new AbortController(),

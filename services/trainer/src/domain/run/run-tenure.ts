@@ -16,7 +16,7 @@ import type { RunStateBoard } from "../report/run-status.ts";
 import { NO_WAIT, RunPhase, type RunStatus } from "../report/run-status.ts";
 import { statusOf } from "../report/status-of.ts";
 import { WaitOwner } from "../report/wait.ts";
-import type { Pipeline } from "../rollouts/find-holdup.ts";
+import type { Pipeline } from "../rollouts/find-cause-of-wait.ts";
 import type { JobQueue, TaskSource } from "../rollouts/jobs.ts";
 import { RolloutGatherer } from "../rollouts/rollout-gatherer.ts";
 import { RolloutInbox } from "../rollouts/rollout-inbox.ts";

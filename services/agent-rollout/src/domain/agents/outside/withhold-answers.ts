@@ -64,15 +64,15 @@ const ANSWER_NAMES: ReadonlySet<string> = new Set([
 
 /** @returns the row without answers; all other columns are unchanged. */
 export function withholdAnswers(row: Row): Row {
-  return withheld(row) as Row;
+  return withoutAnswers(row) as Row;
 }
 
-function withheld(value: unknown): unknown {
+function withoutAnswers(value: unknown): unknown {
   if (typeof value === "string") return withheldText(value);
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(withheld);
+  if (Array.isArray(value)) return value.map(withoutAnswers);
   return Object.fromEntries(
-    Object.entries(value).flatMap(([name, inner]) => (isAnswer(name) ? [] : [[name, withheld(inner)]])),
+    Object.entries(value).flatMap(([name, inner]) => (isAnswer(name) ? [] : [[name, withoutAnswers(inner)]])),
   );
 }
 
@@ -85,7 +85,7 @@ function withheldText(text: string): string {
   } catch {
     return text;
   }
-  const [whole, rest] = [JSON.stringify(value), JSON.stringify(withheld(value))];
+  const [whole, rest] = [JSON.stringify(value), JSON.stringify(withoutAnswers(value))];
   return whole === rest ? text : rest;
 }
 

@@ -50,7 +50,7 @@ export async function gradeTests(
       isReusable = await pair.grade(code, tests.slice(grades.next));
     } finally {
       await pair.end();
-      if (isReusable) runners.giveBack(key, runner);
+      if (isReusable) runners.release(key, runner);
       else await runner.end();
     }
   }

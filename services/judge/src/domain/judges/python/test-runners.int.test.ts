@@ -11,20 +11,20 @@ describe("TestRunners", { timeout: 300_000 }, () => {
 
   test("an interpreter is used again for the same tests, and ended for other tests", async () => {
     const first = await runners.take("a", never);
-    runners.giveBack("a", first);
+    runners.release("a", first);
     const again = await runners.take("a", never);
     assert.equal(again, first);
-    runners.giveBack("a", again);
+    runners.release("a", again);
     const other = await runners.take("b", never);
     assert.notEqual(other, first);
     assert.equal(first.isOver, true);
-    runners.giveBack("b", other);
+    runners.release("b", other);
   });
 
   test("an interpreter that is given back while others wait for a place is ended", async () => {
     const first = await runners.take("b", never);
     const waiting = runners.take("a", never);
-    runners.giveBack("b", first);
+    runners.release("b", first);
     const other = await waiting;
     assert.notEqual(other, first);
     await other.end();

@@ -62,7 +62,7 @@ export class TestRunners {
   }
 
   /** Takes back an interpreter that is ready for its next job. */
-  giveBack(key: string, runner: Conversation): void {
+  release(key: string, runner: Conversation): void {
     if (this.#isClosed || this.#numWaiting > 0) {
       void runner.end();
       return;

@@ -17,7 +17,7 @@ import {
 } from "./parts.js";
 import { rolloutsTable } from "./rollouts-table.js";
 import { runCharts } from "./run-charts.js";
-import { tickTimes, whoseTurn } from "./runs.js";
+import { ownerText, tickTimes } from "./runs.js";
 
 export async function runView({ root, params, signal, setPlace }) {
   const { run: runId } = params;
@@ -122,7 +122,7 @@ function nowOf(run) {
             { class: "faint small num" },
             "for ",
             sinceText(run.waitingSinceMs),
-            run.waitingOwner !== "" && `; ${whoseTurn(run.waitingOwner)}`,
+            run.waitingOwner !== "" && `; ${ownerText(run.waitingOwner)}`,
           );
     lines.push(
       h(

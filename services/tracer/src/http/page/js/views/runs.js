@@ -112,16 +112,17 @@ function waitText(run, progress) {
       "Waiting for ",
       run.waitingFor,
       run.waitingSinceMs !== null && [", for ", sinceText(run.waitingSinceMs)],
-      run.waitingOwner !== "" && `; ${whoseTurn(run.waitingOwner)}`,
+      run.waitingOwner !== "" && `; ${ownerText(run.waitingOwner)}`,
     ];
   }
   if (progress !== null) return progress.text;
   return run.acceptedAtMs === null ? "" : ["Started ", h("span", { data: { ago: run.acceptedAtMs } })];
 }
 
-/** Says which part of Hone, or whether the reader, must act next. */
-export function whoseTurn(owner) {
-  return owner === "you" ? "it is your turn" : `it is the turn of ${owner}`;
+/** @returns who must act for the run to continue, in the words of `hone status`: "waiting for the judge". */
+export function ownerText(owner) {
+  if (owner === "you" || owner.includes("-")) return `waiting for ${owner}`;
+  return owner === "dataset" ? "waiting for the dataset service" : `waiting for the ${owner}`;
 }
 
 function emptyState() {

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { ConfigError } from "@hone/config";
 import { startNats } from "@hone/testing";
-import { type BesideService, type Environment, startBeside } from "../src/index.ts";
+import { type InProcessService, type Environment, startInProcess } from "../src/index.ts";
 import { exampleService } from "./example-service.ts";
 
 /* Services beside each other in this process, as a debugger has them. */
 
-describe("startBeside()", () => {
+describe("startInProcess()", () => {
   let nats: Awaited<ReturnType<typeof startNats>>;
   const logs = new Map<string, string>();
   before(async () => {
@@ -15,8 +15,8 @@ describe("startBeside()", () => {
   });
   after(() => nats?.stop());
 
-  const start = (name: string, environment: Environment = {}): Promise<BesideService> =>
-    startBeside(
+  const start = (name: string, environment: Environment = {}): Promise<InProcessService> =>
+    startInProcess(
       { ...exampleService, name },
       {
         environment: { HONE_NATS_URL: nats.url, HONE_INSTANCE_ID: `${name}-0`, ...environment },
@@ -24,13 +24,13 @@ describe("startBeside()", () => {
         signal: new AbortController().signal,
       },
     );
-  const hello = async ({ http }: BesideService) => (await fetch(`${http.url}/hello`)).text();
+  const hello = async ({ http }: InProcessService) => (await fetch(`${http.url}/hello`)).text();
 
   test("runs several, each with its own HTTP and log, and ends each when it is asked to", async () => {
     const services = await Promise.all(["one", "two"].map((name) => start(name)));
     await Promise.all(services.map(({ becameReady }) => becameReady));
     assert.deepEqual(await Promise.all(services.map(hello)), ["hello", "hello"]);
-    const [one, two] = services as [BesideService, BesideService];
+    const [one, two] = services as [InProcessService, InProcessService];
     await one.stop();
     assert.deepEqual(await one.ended, { isClean: true });
     await assert.rejects(hello(one));

@@ -11,7 +11,7 @@ import type { HttpAddress, ServiceDefinition } from "./service.ts";
 import { serviceTelemetry } from "./service-telemetry.ts";
 import { type StopOptions, startService } from "./start-service.ts";
 
-export interface StartBesideOptions {
+export interface StartInProcessOptions {
   readonly environment: Environment;
   /** Takes the log. */
   readonly sink: LogSink;
@@ -19,7 +19,7 @@ export interface StartBesideOptions {
   readonly signal: AbortSignal;
 }
 
-export interface BesideService {
+export interface InProcessService {
   readonly http: HttpAddress;
   /** Resolves when it was ready for the first time. */
   readonly becameReady: Promise<void>;
@@ -32,17 +32,17 @@ export interface BesideService {
  * Starts a service and returns when it is started, ready or not.
  * @throws {ConfigError | SettingError} when its settings are wrong, and what its start throws.
  */
-export function startBeside<Config extends BaseConfig>(
+export function startInProcess<Config extends BaseConfig>(
   definition: ServiceDefinition<Config>,
-  options: StartBesideOptions,
-): Promise<BesideService> {
+  options: StartInProcessOptions,
+): Promise<InProcessService> {
   return inOwnScope(() => start(definition, options)); // B1
 }
 
 async function start<Config extends BaseConfig>(
   definition: ServiceDefinition<Config>,
-  { environment, sink, signal }: StartBesideOptions,
-): Promise<BesideService> {
+  { environment, sink, signal }: StartInProcessOptions,
+): Promise<InProcessService> {
   const { name } = definition;
   const config = definition.readConfig(environment);
   const logger = createLogger({ service: name, level: config.logLevel, sink });

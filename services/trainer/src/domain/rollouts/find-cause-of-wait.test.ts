@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { findHoldup, type MissingRollouts, type PipelineView } from "./find-holdup.ts";
+import { findCauseOfWait, type MissingRollouts, type PipelineView } from "./find-cause-of-wait.ts";
 
 const WANTED: MissingRollouts = {
   what: "step 3",
@@ -99,10 +99,10 @@ const cases: readonly [string, Partial<typeof CALM>, Partial<MissingRollouts>, s
   ["nothing is left", { jobs: 0, jobsInWork: 0 }, {}, "trainer", /publishes again/],
 ];
 
-describe("findHoldup()", () => {
+describe("findCauseOfWait()", () => {
   for (const [name, view, wanted, owner, text] of cases) {
     test(`names ${owner} when ${name}`, () => {
-      const found = findHoldup({ ...WANTED, ...wanted }, { ...CALM, ...view });
+      const found = findCauseOfWait({ ...WANTED, ...wanted }, { ...CALM, ...view });
       assert.equal(found.owner, owner);
       assert.match(found.text, text);
       assert.match(found.text, /^5 of 16 rollouts of step 3/);
@@ -110,6 +110,6 @@ describe("findHoldup()", () => {
   }
 
   test("names the bus when it does not answer", () => {
-    assert.equal(findHoldup(WANTED, { kind: "bus_silent" }).owner, "bus");
+    assert.equal(findCauseOfWait(WANTED, { kind: "bus_silent" }).owner, "bus");
   });
 });

@@ -57,7 +57,7 @@ export interface MissingRollouts {
 }
 
 /** @returns what the run waits for and who must act; the caller adds since when. */
-export function findHoldup(wanted: MissingRollouts, view: PipelineView): Pick<Wait, "text" | "owner"> {
+export function findCauseOfWait(wanted: MissingRollouts, view: PipelineView): Pick<Wait, "text" | "owner"> {
   const rollouts = `${wanted.missing} of ${wanted.total} rollouts of ${wanted.what}`;
   if (view.kind === "bus_silent") {
     return { text: `${rollouts}: the bus does not answer`, owner: WaitOwner.bus };
