@@ -23,11 +23,11 @@ interface Told {
   readonly callMs: number;
   /** The slowest of a hundred. */
   readonly slowCallMs: number;
-  /** Of one Python that waits. */
+  /** Memory and processor time of one waiting Python. */
   readonly residentMib: number;
   readonly dataMib: number;
   readonly cpuMs: number;
-  /** Of the program that started them. */
+  /** Memory of the program that started them. */
   readonly ownResidentMib: number;
 }
 

@@ -107,7 +107,7 @@ describe("runService()", () => {
     assert.deepEqual(await stop(running, "SIGTERM"), { code: 0, signal: null });
   });
 
-  test("drains and ends with code 1 when the service says that it cannot go on", async () => {
+  test("drains and exits with code 1 when the service reports that it cannot continue", async () => {
     const running = start({ EXAMPLE_BEHAVIOUR: "fails" });
     const { httpPort } = await untilReady(running);
     await fetch(`http://127.0.0.1:${httpPort}/do`);

@@ -41,7 +41,7 @@ describe("startInProcess()", () => {
     }
   });
 
-  test("one that cannot go on ends by itself, and the others go on", async () => {
+  test("a service that cannot continue stops by itself, and the others continue", async () => {
     const [broken, sound] = await Promise.all([
       start("broken", { EXAMPLE_BEHAVIOUR: "fails" }),
       start("sound"),
@@ -58,7 +58,7 @@ describe("startInProcess()", () => {
     assert.deepEqual(await slow.ended, { isClean: false });
   });
 
-  test("wrong settings are told by their variable", async () => {
+  test("wrong settings are reported with their variable", async () => {
     await assert.rejects(start("wrong", { EXAMPLE_BEHAVIOUR: "odd" }), (error) => {
       assert.ok(error instanceof ConfigError);
       assert.match(error.message, /EXAMPLE_BEHAVIOUR/);

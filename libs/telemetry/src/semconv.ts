@@ -90,7 +90,7 @@ export const Attr = {
 
   // What training did with a rollout
   advantage: "hone.advantage",
-  /** Of each turn's tokens, where turns have rewards of their own. */
+  /** The advantage of each turn's tokens, if turns have rewards of their own. */
   turnAdvantages: "hone.turn.advantages",
   loss: "hone.loss",
   ratioMean: "hone.ratio.mean",
@@ -106,7 +106,7 @@ export const Attr = {
   ownerEpoch: "hone.owner.epoch",
   stateDigest: "hone.state.digest",
 
-  /** Of a PyTorch worker, within its group. */
+  /** Rank of a PyTorch worker within its group. */
   workerRank: "hone.worker.rank",
 
   // Engine

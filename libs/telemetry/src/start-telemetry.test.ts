@@ -75,7 +75,7 @@ describe("startTelemetry()", () => {
     assert.equal(receiver.spans[0]?.numLinks, 5_000);
   });
 
-  test("a trace goes on in another process through headers, and through a kept traceparent", async () => {
+  test("a trace continues in another process through headers, and through a stored traceparent", async () => {
     await using receiver = await startOtlpReceiver();
     const telemetry = await startTelemetry({ serviceName: "trainer", tracerUrl: receiver.url });
     const headers = carrier();
@@ -159,7 +159,7 @@ describe("startTelemetry()", () => {
     assert.match(lines.join(""), /last spans are lost/);
   });
 
-  test("drops spans that the queue cannot hold, counts them, and goes on", async () => {
+  test("drops and counts spans that the queue cannot hold, and continues", async () => {
     await using receiver = await startOtlpReceiver();
     const lines: string[] = [];
     const logger = createLogger({ service: "judge", sink: { write: (line) => lines.push(line) } });

@@ -62,7 +62,7 @@ describe("where spans go", { concurrency: 2 }, () => {
     assert.equal(own.spans[0]?.name, "span 0");
   });
 
-  test("an endpoint of the user's gets them beside the tracer; neither gets the other's secrets", async () => {
+  test("the user's endpoint receives them in addition to the tracer; neither receives the other's secrets", async () => {
     await using both = await receivers();
     const { tracer, own } = both;
     const ended = await record(
@@ -220,7 +220,7 @@ describe("what spans hold", { concurrency: 2 }, () => {
     assert.equal(resource["process.pid"], undefined);
   });
 
-  test("OTEL_NODE_RESOURCE_DETECTORS names what else the resource tells", async () => {
+  test("OTEL_NODE_RESOURCE_DETECTORS chooses additional attributes of the resource", async () => {
     await using tracer = await startOtlpReceiver();
     await record({ OTEL_NODE_RESOURCE_DETECTORS: "env,host,process" }, { tracerUrl: tracer.url });
     const { resource } = tracer.spans[0]!;

@@ -26,7 +26,7 @@ export interface OtlpReceiver extends AsyncDisposable {
   readonly url: string;
   readonly spans: ReceivedSpan[];
   readonly paths: string[];
-  /** Of each request, in the order of `paths`. */
+  /** The headers of each request, in the order of `paths`. */
   readonly headers: IncomingHttpHeaders[];
   numRequests(): number;
 }

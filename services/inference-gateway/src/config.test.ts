@@ -7,7 +7,7 @@ import { temporaryFolder } from "@hone/testing";
 import { readInferenceGatewayConfig } from "./config.ts";
 
 describe("readInferenceGatewayConfig()", () => {
-  test("names a checkpoint as it is told to, and else by the folder's last part or the id of the hub", () => {
+  test("names a checkpoint by its setting, or else by the last part of its folder or its id on the hub", () => {
     const { checkpoints } = readInferenceGatewayConfig({
       HONE_FILES: "/project",
       HONE_INFERENCE_SERVE: "./models/small, owner/name@v2 ,best=/data/run=3,,",

@@ -36,7 +36,7 @@ export class RolloutEnvironment implements AgentEnvironment {
   readonly #trace: Context;
   readonly #observer: RolloutObserver | undefined;
   #session: ModelSession | undefined;
-  /** Of the state that the last answer of the environment led to. */
+  /** Digest or name of the state to which the environment's last answer led. */
   #state: string | undefined;
 
   constructor(options: RolloutEnvironmentOptions) {

@@ -57,7 +57,7 @@ describe("bad input on the bus", { timeout: 120_000 }, () => {
     return message!.header.get(DeadHeader.reason);
   };
 
-  test("each message is handled or goes to DEAD whatever it contains, and work goes on", async () => {
+  test("each message is handled or goes to DEAD, whatever it contains, and work continues", async () => {
     await withInputs(badBodies(RolloutJobSchema, job("fuzz-1")), 400, async (bodies) => {
       const before = await deadCount();
       let handled = 0;

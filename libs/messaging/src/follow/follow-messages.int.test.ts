@@ -77,7 +77,7 @@ describe("reading without a consumer", { timeout: 60_000 }, () => {
     assert.equal(await first(from + 1_000_000), "first wanted");
   });
 
-  test("consuming waits for a shared consumer that another service creates, and goes on after that was lost", async () => {
+  test("consuming waits until another service creates the shared consumer, and continues after the consumer was lost", async () => {
     const taker = await connectBus({ url: nats.url, name: "taker", streams: StreamsRole.await });
     const taken: number[] = [];
     const consumer = consumeBytes(taker, {

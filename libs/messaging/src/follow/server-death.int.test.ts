@@ -21,7 +21,7 @@ const BACK_DEADLINE_MS = 30_000;
 const messageOf = (cursor: number) => create(RolloutJobSchema, { runId: "run", cursor: BigInt(cursor) });
 
 describe("a server that is killed and started again", () => {
-  test("loses no acknowledged message, and readers, watchers and consumers go on", async () => {
+  test("loses no acknowledged message, and readers, watchers and consumers continue", async () => {
     await using server = await mortalServer();
     const { bus } = server;
     const { read, worked } = server.readAll({

@@ -304,7 +304,7 @@ describe("large payloads", { timeout: 180_000 }, () => {
     assert.equal(await messagesIn(bus, stream), 0);
   });
 
-  test("bodyKindOf() tells by the subject how long the body of a message is needed", () => {
+  test("bodyKindOf() derives from the subject how long the body of a message is needed", () => {
     assert.equal(bodyKindOf(subjects.rolloutJob("r")), BodyKind.job);
     assert.equal(bodyKindOf(subjects.rolloutFinished("r")), BodyKind.episode);
     assert.equal(bodyKindOf(subjects.rolloutScored("r")), BodyKind.episode);

@@ -13,7 +13,7 @@ export interface ConsumerBacklog {
   readonly pending: number;
   /** Messages that were delivered and are not acknowledged yet. */
   readonly inWork: number;
-  /** Of those in work, how many were delivered more than once. */
+  /** The messages in work that were delivered more than once. */
   readonly redelivered: number;
 }
 

@@ -215,7 +215,7 @@ describe("the bus", () => {
     assert.equal(deliveries, 1);
   });
 
-  test("a message that cannot be decoded goes to DEAD with its reason, and work goes on", async () => {
+  test("a message that cannot be decoded goes to DEAD with the reason, and work continues", async () => {
     const filter = subjects.rolloutJob("rubbish");
     const done: bigint[] = [];
     const consumer = consumeWork(bus, RolloutJobSchema, {

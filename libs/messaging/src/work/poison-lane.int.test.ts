@@ -111,7 +111,7 @@ describe("a message that kills its process", { timeout: 60_000 }, () => {
     );
   });
 
-  test("is told apart from one that was only in work during kills, which is worked on until it succeeds", async () => {
+  test("is distinguished from a message that was only in work during kills, which is tried until it succeeds", async () => {
     const run = "unlucky";
     await publishStored(
       bus,

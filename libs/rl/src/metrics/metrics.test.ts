@@ -70,7 +70,7 @@ describe("addRolloutMetrics()", () => {
     assert.equal(record["agent/reward/mean"], 7);
   });
 
-  test("tells the mean of each judge and of its figures over the rollouts with a reward", () => {
+  test("reports the mean of each judge and of its metrics over the rollouts with a reward", () => {
     const metrics = new MetricSet();
     const scored = (value: number, acc: number) => [{ judge: "math", weight: 2, value, metrics: { acc } }];
     addRolloutMetrics(

@@ -36,7 +36,7 @@ describe("reasonLine()", () => {
     ["nothing", " \n ", ""],
   ];
   for (const [what, reason, line] of cases) {
-    test(`finds the line that tells most: ${what}`, () => assert.equal(reasonLine(reason), line));
+    test(`finds the most informative line: ${what}`, () => assert.equal(reasonLine(reason), line));
   }
 
   test("is bounded, and keeps the end, where programs say what stopped them", () => {
@@ -70,7 +70,7 @@ describe("reasonKey()", () => {
       assert.equal(reasonKey(one), reasonKey(other)));
   }
 
-  test("tells two reasons apart", () => {
+  test("distinguishes two reasons", () => {
     assert.notEqual(reasonKey(traceback("openai", "/a")), reasonKey(traceback("numpy", "/a")));
     assert.notEqual(reasonKey("cannot open /data/a.json"), reasonKey("cannot open /data/b.json"));
     assert.notEqual(reasonKey("it said 'left'"), reasonKey("it said 'right'"));

@@ -10,7 +10,7 @@ import { keepRoom } from "./connection-room.ts";
 import { errorBody } from "./http-app.ts";
 import { guardRequests } from "./request-guard.ts";
 
-/** Of all headers of a request together: a few are sent, and a trace context has 512 bytes at most. */
+/** Limit of all headers of a request together; clients send only a few, and a trace context has at most 512 bytes. */
 export const MAX_HEADER_BYTES = 16 * 1024;
 /** A client that takes longer for its headers sends them to hold a connection, not to be answered. */
 export const HEADERS_TIMEOUT_MS = 10_000;

@@ -179,7 +179,7 @@ describe("the ledger", () => {
     assert.deepEqual({ ...step }, { state_digest: "other", state_folder: folder });
   });
 
-  test("a run that is older than the record of states' files goes on, and records them", async () => {
+  test("a run that is older than the table of state files continues, and records its files", async () => {
     const schema = "before_files";
     const database = await openDatabase({ url: world.url, schema });
     await migrate(database, { migrations: migrations.filter(({ id }) => id < 8) });

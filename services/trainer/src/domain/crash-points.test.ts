@@ -286,7 +286,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     assert.equal(world.executions.size, executions, "a rollout was made again");
   });
 
-  test("goes on from the weights of an engine with other arithmetic that replayed the steps", async () => {
+  test("continues from the weights of an engine with other arithmetic that replayed the steps", async () => {
     await using root = await newRoot("arithmetic");
     const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
     const engine = (arithmetic: string) => new HashEngine(world, chatmlTokenizer().vocabSize, arithmetic);
@@ -312,7 +312,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     assert.equal(world.status?.digest, world.run.stateDigest);
   });
 
-  test("does not go on where the same arithmetic replays the steps to other weights", async () => {
+  test("does not continue if the same arithmetic replays the steps to other weights", async () => {
     await using root = await newRoot("other-weights");
     const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
     world.point = (point) => {
@@ -324,7 +324,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     await assert.rejects(tenure(world, root.path), BrokenStateError);
   });
 
-  test("does not go on where the stored rollouts of a step are missing, or are not those that were trained", async () => {
+  test("does not continue if stored rollouts of a step are missing, or are not the ones that were trained on", async () => {
     await using root = await newRoot("lost");
     const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
     world.point = (point) => {
@@ -364,7 +364,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
     );
   });
 
-  test("goes on after the answer to a commit is lost", async () => {
+  test("continues after the answer to a commit is lost", async () => {
     await using root = await newRoot("lost");
     const world = newWorld();
     let isLost = false;

@@ -18,7 +18,7 @@ import { packageEnvironment } from "./torchrun.ts";
 /** What the interpreter reported about PyTorch. */
 export interface TorchFacts {
   readonly device: TorchDevice;
-  /** Of this node; 0 on CPUs. */
+  /** Number of GPUs of this node; 0 on CPUs. */
   readonly gpus: number;
   readonly version: string;
 }

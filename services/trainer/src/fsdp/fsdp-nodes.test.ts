@@ -115,7 +115,7 @@ describe("FSDP2 over two nodes", { skip, timeout: TIMEOUT_MS }, () => {
   );
 
   test(
-    "a rank of the other node or its program is killed: another group goes on alike",
+    "when a rank of the other node or its program is killed, another group continues with the same results",
     {
       timeout: TIMEOUT_MS,
     },

@@ -167,7 +167,7 @@ export const judgeSchema = z.discriminatedUnion("kind", [
     label: z.number().int().min(0).default(0),
     /** How an output becomes a score: unchanged, or through the logistic function. */
     squash: z.enum(["none", "sigmoid"]).default("none"),
-    /** Of a longer conversation only the end is read. */
+    /** If the conversation is longer, only its last tokens are read. */
     maxTokens: z.number().int().min(1).max(1_048_576).default(4_096),
   }),
   /** The rank of an answer within its group, in [0, 1]: one call of a model ranks all answers of a group once they are complete. */

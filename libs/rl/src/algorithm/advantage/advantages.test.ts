@@ -67,7 +67,7 @@ describe("algorithms that compare the rollouts of a group", () => {
     });
   }
 
-  test("gdpo tells rollouts apart whose parts differ and whose sums are equal", () => {
+  test("gdpo distinguishes rollouts whose parts differ although their sums are equal", () => {
     const parts = (a: number, b: number) => [
       { name: "a", weight: 3, value: a },
       { name: "b", weight: 1, value: b },
@@ -238,7 +238,7 @@ describe("what every algorithm has", () => {
     assert.ok(Math.abs(mean) < 1e-12 && Math.abs(variance - 1) < 1e-6, `${mean}, ${variance}`);
   });
 
-  test("clip keeps advantages within the bound and tells the share of tokens", () => {
+  test("clip keeps advantages within the bound and reports the share of clipped tokens", () => {
     const step = [ofRewards(0, 1, 5, -3)];
     const { groups, metrics } = computeAdvantages(step, config({ kind: "reinforce", clip: 2 }));
     assert.deepEqual(
@@ -248,7 +248,7 @@ describe("what every algorithm has", () => {
     assert.equal(metrics?.["clipped/share"], 0.5);
   });
 
-  test("an algorithm whose inputs nobody supplies is refused by name, with what it needs", () => {
+  test("an algorithm whose inputs are missing is refused by name, with the inputs that it needs", () => {
     for (const [kind, needs] of [
       ["gae", /gae needs the values of a critic/],
       ["remax", /remax needs a greedy rollout of each task/],

@@ -12,7 +12,7 @@ import { normalizeRewards } from "./normalize.ts";
 const NORM = { epsilon: 1e-6 };
 
 describe("normalizeRewards()", () => {
-  test("takes off the mean and divides by the deviation that it is told", () => {
+  test("subtracts the mean and divides by the given deviation", () => {
     const rewards = [0, 2, 10, 10];
     const groups = ["a", "a", "b", "b"];
     assert.deepEqual(

@@ -12,7 +12,7 @@ const spec = resolveModelSpec({ vocabSize: 20, hiddenSize: 16, numLayers: 1, num
 const weights = initialiseWeights(spec, 4);
 
 describe("readPolicy()", () => {
-  test("reads large weights in a thread of their own, and tells why they cannot be read", async () => {
+  test("reads large weights in a separate thread, and reports why they cannot be read", async () => {
     const folder = await mkdtemp(path.join(tmpdir(), "hone-read-"));
     try {
       const { digest } = await saveCheckpoint(folder, { spec, weights, companions: {} });

@@ -49,7 +49,7 @@ export interface TestRequest {
   readonly ids: number[];
   readonly logprobs: number[];
   readonly tops: (readonly TokenLogprob[])[];
-  /** Of each token. */
+  /** The weight label of each token. */
   readonly labels: string[];
   end: "stop" | "length" | "abort" | undefined;
   /** The last token ended it by itself. */

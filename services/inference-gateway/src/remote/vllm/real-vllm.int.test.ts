@@ -30,9 +30,9 @@ const NEW_TOKENS = 24;
 const MAX_LOGPROB_ERROR = 1e-3;
 /** Where two tokens are nearly alike, float32 in another order of sums may choose the other one. */
 const MAX_OTHER_CONTINUATIONS = 1;
-/** Weights of another model are other ones by far; what an update keeps is within the error above. */
+/** The results of different weights differ by more than this; those of equal weights differ by less than the error above. */
 const MIN_UPDATE_DIFFERENCE = 0.05;
-/** Of adapters' values: their products are then a part of what they are added to. */
+/** Size of the adapters' values, large enough that their products change the weights they are added to. */
 const ADAPTER_SIZE = 0.3;
 const PATIENCE_MS = 1_800_000;
 
@@ -285,7 +285,7 @@ function all(
   );
 }
 
-/** Of the tokens that both tell. */
+/** @returns the differences of the log-probabilities of the tokens that are in both lists. */
 function differences(a: readonly TokenLogprob[], b: readonly TokenLogprob[]): number[] {
   const known = new Map(b.map(({ tokenId, logprob }) => [tokenId, logprob]));
   return a.flatMap(({ tokenId, logprob }) => {

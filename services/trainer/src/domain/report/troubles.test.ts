@@ -77,7 +77,7 @@ describe("a run whose rollouts all fail for one reason", () => {
     });
   }
 
-  test("goes on where the run file allows such rollouts, and says what went wrong at each step", async () => {
+  test("continues if the run file allows such rollouts, and reports at each step what went wrong", async () => {
     const rollout = { tasksPerStep: 2, groupSize: 2, onUniformFailure: "continue" };
     const { world, ending } = await play({ rollout }, () => failure("no such module"));
     assert.equal(ending, "completed");
@@ -92,7 +92,7 @@ describe("a run whose rollouts all fail for one reason", () => {
     );
   });
 
-  test("goes on where one rollout completed or failed for another reason, and says so", async () => {
+  test("continues if one rollout completed or failed for another reason, and reports it", async () => {
     for (const [index, other] of [undefined, failure("the disk is full")].entries()) {
       const { world, ending } = await play({}, (slot) =>
         slot.task === 0 && slot.index === 0 ? other : failure("no such module"),
@@ -103,7 +103,7 @@ describe("a run whose rollouts all fail for one reason", () => {
     }
   });
 
-  test("goes on where only tools fail, and names them", async () => {
+  test("continues if only tools fail, and names them", async () => {
     const toolUses = [{ name: "search", calls: 2, failed: 2, error: "no index" }];
     const { world, ending } = await play({}, () => ({ outcome: "completed", toolUses }));
     assert.equal(ending, "completed");

@@ -76,7 +76,7 @@ describe("RolloutInbox", () => {
     assert.deepEqual(inbox.missing([slot(0, 1), slot(0, 2)]), [slot(0, 1)]);
   });
 
-  test("tells how many are here, at once and at each arrival", async () => {
+  test("reports how many rollouts have arrived, at once and at each arrival", async () => {
     const inbox = new RolloutInbox(() => false, 1);
     inbox.offer(scored(slot(1), 1));
     const told: number[] = [];

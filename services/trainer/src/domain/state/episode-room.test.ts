@@ -23,7 +23,7 @@ const CONFIG = testConfig({
 
 describe("isRoomShort()", () => {
   const room: EpisodeRoom = { bytes: 400, maxBytes: 1_000, isFull: false, firstSequence: 1, runs: ["a-1"] };
-  test("counts an episode twice, as it lies there finished and scored", () => {
+  test("counts an episode twice, because it is stored finished and scored", () => {
     assert.equal(episodeBytes([{ bytes: 100 }, { bytes: 50 }]), 300);
   });
 

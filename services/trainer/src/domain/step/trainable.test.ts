@@ -50,7 +50,7 @@ describe("a forged episode with token ids outside the vocabulary", () => {
       { kind: "sft", policy: "p", tasks: 4, epochs: 1, batchSize: 2 },
     ],
   ] as const) {
-    test(`makes ${name} lose only that rollout, and the run goes on to its end`, async () => {
+    test(`${name} loses only the forged rollout, and the run continues to its end`, async () => {
       await using root = await temporaryFolder("forged");
       const config = testConfig({
         rollout: { tasksPerStep: 2, groupSize: 4 },

@@ -40,7 +40,7 @@ function twoTurns(index: number, value: number, turnRewards: NonNullable<Score["
 }
 
 describe("compareTurns()", () => {
-  test("compares the discounted returns of equal turns, beside the episode's advantage", () => {
+  test("compares the discounted returns of equal turns, in addition to the episode's advantage", () => {
     const rules = { weight: 10, episodeWeight: 2, gamma: 0.5 };
     // Returns: 1 + 0.5 * 4 = 3 and 4; 1 and 0. Means: turn 0: 2, turn 1: 2.
     const group = [turned(0.25, [1, 4]), turned(-0.25, [1, 0])];
