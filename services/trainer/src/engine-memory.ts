@@ -59,7 +59,7 @@ export function memoryProblems(spec: ModelSpec, config: RunConfig, resources: En
   const allowed =
     `so small that training fits into ${mib(availableBytes)} MiB (HONE_TRAINER_MEMORY_MIB); predicted are ${mib(total)} MiB: ${parts}, ` +
     `activations ${mib(activations)} for rows of ${maxContextTokens} and passes of ${microbatchTokens} tokens, ` +
-    `else ${mib(base)}`;
+    `everything else ${mib(base)}`;
   return [{ key, valueJson: JSON.stringify(value), allowed, message: problemMessage(key, value, allowed) }];
 }
 
