@@ -60,7 +60,9 @@ export function parseAdapterConfig(
   };
   require(config.peft_type === "LORA", "peft_type", 'is "LORA"');
   require(config.bias === undefined || config.bias === "none", "bias", 'is "none"');
-  require(FIRST_VALUES.includes(config.init_lora_weights), "init_lora_weights", 'is true, false or "gaussian"');
+  require(FIRST_VALUES.includes(
+    config.init_lora_weights,
+  ), "init_lora_weights", 'is true, false or "gaussian"');
   for (const field of REFUSED) require(isNeutral(config[field]), field, "is absent, null, false or empty");
   const { base_model_name_or_path: place, revision, r: rank, lora_alpha: alpha } = config;
   require(typeof place === "string" && place !== "", "base_model_name_or_path", "names the base model");

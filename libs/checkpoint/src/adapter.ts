@@ -172,7 +172,10 @@ function checkTensors(
   }
   for (const { name, shape } of parameters.values()) {
     if (seen.has(name)) continue;
-    throw new CheckpointError(file, `tensor ${name} must have the shape [${shape.join(", ")}], but is missing`);
+    throw new CheckpointError(
+      file,
+      `tensor ${name} must have the shape [${shape.join(", ")}], but is missing`,
+    );
   }
   return parameters;
 }

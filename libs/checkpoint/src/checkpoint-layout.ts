@@ -106,7 +106,10 @@ async function weightPlaces(folder: string): Promise<Readonly<Record<string, str
   if (!names.includes(INDEX_FILE)) {
     const others = names.filter((name) => /\.(safetensors|bin|pt|pth|gguf)$/.test(name));
     const found = others.length === 0 ? "no weights" : `only ${others.join(", ")}`;
-    throw new CheckpointError(folder, `the folder must contain ${MODEL_FILE} or ${INDEX_FILE}, but has ${found}`);
+    throw new CheckpointError(
+      folder,
+      `the folder must contain ${MODEL_FILE} or ${INDEX_FILE}, but has ${found}`,
+    );
   }
   const index = path.join(folder, INDEX_FILE);
   return readWeightMap((await readCompanion(index)).toString("utf8"), index);

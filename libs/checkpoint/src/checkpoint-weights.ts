@@ -135,7 +135,10 @@ function checkTensors(
       }
       if (seen.has(name)) {
         const other = seen.get(name)!.path;
-        throw new CheckpointError(reader.path, `tensor ${name} must be in one file only, but is also in ${other}`);
+        throw new CheckpointError(
+          reader.path,
+          `tensor ${name} must be in one file only, but is also in ${other}`,
+        );
       }
       seen.set(name, reader);
     }

@@ -25,7 +25,10 @@ export async function loadOptimizer(
   const step = Number(reader.header.metadata.step);
   if (!Number.isInteger(step) || step < 0) {
     const found = String(reader.header.metadata.step);
-    throw new CheckpointError(reader.path, `"step" in the metadata must be the number of updates, but is ${found}`);
+    throw new CheckpointError(
+      reader.path,
+      `"step" in the metadata must be the number of updates, but is ${found}`,
+    );
   }
   const state = { ...initialiseAdamW(parameters), step };
   const wanted = new Map(momentsOf(parameters, state).map((moment) => [moment.name, moment]));
@@ -33,7 +36,10 @@ export async function loadOptimizer(
     const entry = reader.header.entries.find((each) => each.name === name);
     if (entry?.shape.join() === shape.join()) continue;
     const found = entry === undefined ? "is missing" : `has the shape [${entry.shape.join(", ")}]`;
-    throw new CheckpointError(reader.path, `tensor ${name} must have the shape [${shape.join(", ")}], but ${found}`);
+    throw new CheckpointError(
+      reader.path,
+      `tensor ${name} must have the shape [${shape.join(", ")}], but ${found}`,
+    );
   }
   await reader.readInto(({ name }) => wanted.get(name)?.data);
   return state;

@@ -68,7 +68,10 @@ describe("ModelHub", () => {
   test("a model that the cache lacks is refused offline", async () => {
     await assert.rejects(fetchModel({ isOffline: true }), (error) => {
       assert.ok(error instanceof HubRefusedError);
-      assert.match(error.message, /HF_HUB_OFFLINE is set, and the cache \(.*\) does not have the revision main/);
+      assert.match(
+        error.message,
+        /HF_HUB_OFFLINE is set, and the cache \(.*\) does not have the revision main/,
+      );
       return true;
     });
   });
@@ -102,14 +105,20 @@ describe("ModelHub", () => {
 
   test("a file with another digest than the hub lists is refused and removed", async () => {
     server.isDamaging = true;
-    await assert.rejects(fetchModel(), /model.safetensors does not have the digest [0-9a-f]{64} that the hub lists/);
+    await assert.rejects(
+      fetchModel(),
+      /model.safetensors does not have the digest [0-9a-f]{64} that the hub lists/,
+    );
     const blobs = await readdir(path.join(cacheDir, "models--owner--name", "blobs"));
     assert.equal(blobs.filter((name) => name.endsWith(".incomplete") || name.length === 64).length, 0);
   });
 
   test("the token is sent to the hub and not to hosts that it redirects to", async () => {
     server.isPrivate = true;
-    await assert.rejects(fetchModel(), /answered with status 401 .*; check the name, and that HF_TOKEN allows to read it/);
+    await assert.rejects(
+      fetchModel(),
+      /answered with status 401 .*; check the name, and that HF_TOKEN allows to read it/,
+    );
     await fetchModel({ token: TOKEN });
     await assert.rejects(fetchModel({ token: "secret" }), /HF_TOKEN must begin with hf_/);
   });

@@ -141,10 +141,16 @@ export class RepositoryHub {
         }
         const size = lfs?.size ?? entry.size;
         if (!Number.isSafeInteger(size) || size < 0) {
-          throw new HubRefusedError(model, `the hub lists ${name} with the size ${size}, which is not a size`);
+          throw new HubRefusedError(
+            model,
+            `the hub lists ${name} with the size ${size}, which is not a size`,
+          );
         }
         if (files.length === MAX_FILES) {
-          throw new HubRefusedError(model, `the repository has more than ${MAX_FILES} files, which is the limit`);
+          throw new HubRefusedError(
+            model,
+            `the repository has more than ${MAX_FILES} files, which is the limit`,
+          );
         }
         files.push({ path: name, size, oid, sha256: lfs?.oid });
       }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { ConfigError } from "@hone/config";
 import { startNats } from "@hone/testing";
-import { type InProcessService, type Environment, startInProcess } from "../src/index.ts";
+import { type Environment, type InProcessService, startInProcess } from "../src/index.ts";
 import { exampleService } from "./example-service.ts";
 
 /* Services beside each other in this process, as a debugger has them. */

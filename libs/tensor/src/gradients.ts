@@ -65,7 +65,10 @@ export function gradientsFrom(
   return wanted.map((tensor) => {
     const gradient = collected.get(tensor);
     if (gradient === undefined) {
-      throw new GraphError("differentiate", `the loss does not depend on ${tensor.name}, or only without a gradient`);
+      throw new GraphError(
+        "differentiate",
+        `the loss does not depend on ${tensor.name}, or only without a gradient`,
+      );
     }
     return gradient;
   });

@@ -63,7 +63,10 @@ describe("gradients()", () => {
     const g = new Graph("g");
     const x = g.input("x", "float32", [2]);
     const y = g.input("y", "float32", [2]);
-    assert.throws(() => gradients(g, x, [x]), /the loss must be one floating-point number, but is float32\[2\]/);
+    assert.throws(
+      () => gradients(g, x, [x]),
+      /the loss must be one floating-point number, but is float32\[2\]/,
+    );
     assert.throws(() => gradients(g, ReduceSum(x), [y]), /the loss does not depend on y/);
   });
 

@@ -112,7 +112,9 @@ export class Graph {
   output(name: string, tensor: Tensor): void {
     if (tensor.graph !== this || this.outputs.has(name)) {
       const problem =
-        tensor.graph === this ? "the graph has an output of this name" : `${tensor.name} belongs to another graph`;
+        tensor.graph === this
+          ? "the graph has an output of this name"
+          : `${tensor.name} belongs to another graph`;
       throw new GraphError(`add the output ${name}`, problem);
     }
     this.outputs.set(name, tensor);

@@ -114,7 +114,10 @@ function identityNode(from: string, to: string) {
 
 function attributeProto(name: string, kind: AttributeKind | undefined, value: unknown): AttributeProto {
   const wrong = () =>
-    new GraphError(`write the attribute ${name}`, `it must be of kind ${kind}, but is ${JSON.stringify(value)}`);
+    new GraphError(
+      `write the attribute ${name}`,
+      `it must be of kind ${kind}, but is ${JSON.stringify(value)}`,
+    );
   switch (kind) {
     case "int":
       if (typeof value !== "number" || !Number.isInteger(value)) throw wrong();

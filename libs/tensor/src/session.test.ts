@@ -145,7 +145,10 @@ describe("GraphSession", () => {
   });
 
   test("refuses to start if external data is missing", async () => {
-    await assert.rejects(GraphSession.create(doubling()), /no data is given for the external initializer scale/);
+    await assert.rejects(
+      GraphSession.create(doubling()),
+      /no data is given for the external initializer scale/,
+    );
   });
 
   test("inputs are not copied: a run with 256 MB of input takes no longer than its arithmetic", async () => {

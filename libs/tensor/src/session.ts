@@ -54,7 +54,10 @@ export class GraphSession {
       .map(({ tensor }) => {
         const data = options.externalData?.[tensor.name];
         if (data === undefined) {
-          throw new GraphError("create a session", `no data is given for the external initializer ${tensor.name}`);
+          throw new GraphError(
+            "create a session",
+            `no data is given for the external initializer ${tensor.name}`,
+          );
         }
         return { path: tensor.name, data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength) };
       });

@@ -25,6 +25,9 @@ describe("dimensions", () => {
 
   test("broadcasting repeats axes of size 1, and a symbolic size never equals a number", () => {
     assert.deepEqual(checkBroadcastShape("Add", ["b", 1, 3], ["t", 1]), ["b", "t", 3]);
-    assert.throws(() => checkBroadcastShape("Add", ["b"], [2]), /Cannot apply Add: .* the shapes are \[b\] and \[2\]/);
+    assert.throws(
+      () => checkBroadcastShape("Add", ["b"], [2]),
+      /Cannot apply Add: .* the shapes are \[b\] and \[2\]/,
+    );
   });
 });

@@ -87,7 +87,10 @@ export function checkBroadcastShape(operator: string, left: TensorShape, right: 
     const b = right[axis - rank + right.length] ?? 1;
     if (a !== b && a !== 1 && b !== 1) {
       const rule = "along every axis the sizes must be equal, or one of them 1";
-      throw new ShapeError(operator, `${rule}, but the shapes are ${formatShape(left)} and ${formatShape(right)}`);
+      throw new ShapeError(
+        operator,
+        `${rule}, but the shapes are ${formatShape(left)} and ${formatShape(right)}`,
+      );
     }
     result.push(a === 1 ? b : a);
   }

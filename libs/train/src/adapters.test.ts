@@ -130,7 +130,10 @@ describe("adapters", () => {
     const place = path.join(FIXTURES, "families/qwen3-biased");
     const state = { ...base, ...adapter, base: { place }, baseDigest: base.digest };
     await saveAdapter(scratch.path, state);
-    await assert.rejects(loadMerged(scratch.path), /trained on base weights with the SHA-256 \S+, but the base model here has/);
+    await assert.rejects(
+      loadMerged(scratch.path),
+      /trained on base weights with the SHA-256 \S+, but the base model here has/,
+    );
   });
 
   test("a new adapter changes no scores, and its values depend on the seed but not on the targets", async () => {
@@ -155,13 +158,33 @@ describe("adapters", () => {
   });
 
   const refused: [what: string, change: Record<string, unknown>, message: RegExp][] = [
-    ["another kind of adapter", { peft_type: "IA3" }, /peft_type is "IA3"; Hone reads only adapters where it is "LORA"/],
-    ["a computation that Hone does not build", { use_dora: true }, /use_dora is true; Hone reads only adapters where it is absent/],
+    [
+      "another kind of adapter",
+      { peft_type: "IA3" },
+      /peft_type is "IA3"; Hone reads only adapters where it is "LORA"/,
+    ],
+    [
+      "a computation that Hone does not build",
+      { use_dora: true },
+      /use_dora is true; Hone reads only adapters where it is absent/,
+    ],
     ["ranks of their own", { rank_pattern: { q_proj: 3 } }, /rank_pattern is \{"q_proj":3\}; .* absent/],
-    ["first values that change the base", { init_lora_weights: "pissa" }, /init_lora_weights is "pissa"; .* is true, false or "gaussian"/],
-    ["no base", { base_model_name_or_path: null }, /base_model_name_or_path is null; .* names the base model/],
+    [
+      "first values that change the base",
+      { init_lora_weights: "pissa" },
+      /init_lora_weights is "pissa"; .* is true, false or "gaussian"/,
+    ],
+    [
+      "no base",
+      { base_model_name_or_path: null },
+      /base_model_name_or_path is null; .* names the base model/,
+    ],
     ["another rank", { r: 5 }, /must have the shape \[5, \d+\], but has the shape \[4, \d+\]/],
-    ["a base that is not here", { base_model_name_or_path: "owner/name" }, /base model of these adapters, "owner\/name", is not a folder/],
+    [
+      "a base that is not here",
+      { base_model_name_or_path: "owner/name" },
+      /base model of these adapters, "owner\/name", is not a folder/,
+    ],
   ];
   for (const [what, change, message] of refused) {
     test(`${what} is refused with the name of its field`, async () => {

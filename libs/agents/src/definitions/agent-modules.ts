@@ -113,7 +113,12 @@ async function importModule(module: UserModule, path: string): Promise<ModuleExp
   try {
     exports = await module.load();
   } catch (cause) {
-    throw refusal(path, "a module that can be imported", `the import failed (${describeError(cause)})`, cause);
+    throw refusal(
+      path,
+      "a module that can be imported",
+      `the import failed (${describeError(cause)})`,
+      cause,
+    );
   }
   // A module's namespace is not a plain object, which zod asks for.
   const parsed = moduleSchema.safeParse({ ...(exports as object) });

@@ -113,7 +113,8 @@ async function readCorpus(config: SearchConfig, filesFolder: string): Promise<Se
     line++;
     if (json.trim() === "") continue;
     passages.push(passageOf(json, config, line));
-    if (passages.length > MAX_PASSAGES) throw refusal(config, `at most ${MAX_PASSAGES} passages`, "it has more");
+    if (passages.length > MAX_PASSAGES)
+      throw refusal(config, `at most ${MAX_PASSAGES} passages`, "it has more");
   }
   return new SearchIndex(passages);
 }

@@ -128,7 +128,12 @@ async function toolsOfFile(file: string, context: BuildContext): Promise<Tool[]>
     content = await readObjectBelow(context.filesFolder, file, "toolFile");
   } catch (cause) {
     if (!(cause instanceof ConfigError)) throw cause;
-    throw refusal("toolFile", "a YAML file of tools", `${file} cannot be read as one (${cause.message})`, cause);
+    throw refusal(
+      "toolFile",
+      "a YAML file of tools",
+      `${file} cannot be read as one (${cause.message})`,
+      cause,
+    );
   }
   return readToolFile(content, (name, config, path) => makeTool(name, config, path, context));
 }

@@ -41,7 +41,8 @@ export class Toolbox {
     this.toolCallFormat = toolCallFormat;
     for (const tool of tools) {
       const { name, description, parameters } = tool;
-      if (this.#entries.has(name)) throw refusal(name, "must have a name of its own", "two tools have this one");
+      if (this.#entries.has(name))
+        throw refusal(name, "must have a name of its own", "two tools have this one");
       this.#entries.set(name, {
         tool,
         chatTool: { type: "function", function: { name, description, parameters } },

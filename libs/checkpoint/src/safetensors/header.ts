@@ -60,7 +60,10 @@ export function parseHeader(header: Uint8Array, fileBytes: number, path: string)
     at = end;
   }
   if (at !== fileBytes) {
-    throw new CheckpointError(path, `the last tensor ends at byte ${at}, but the file has ${fileBytes} bytes`);
+    throw new CheckpointError(
+      path,
+      `the last tensor ends at byte ${at}, but the file has ${fileBytes} bytes`,
+    );
   }
   return { entries, metadata: metadata as Readonly<Record<string, string>> };
 }
@@ -112,7 +115,9 @@ function parseJson(header: Uint8Array, path: string): Record<string, unknown> {
   try {
     parsed = JSON.parse(text);
   } catch (cause) {
-    throw new CheckpointError(path, `the header must be JSON, but begins with ${quoteStart(text)}`, { cause });
+    throw new CheckpointError(path, `the header must be JSON, but begins with ${quoteStart(text)}`, {
+      cause,
+    });
   }
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
     throw new CheckpointError(path, `the header must be a JSON object, but begins with ${quoteStart(text)}`);
@@ -132,7 +137,10 @@ function readEntry(name: string, value: unknown, dataStart: number, path: string
   const bytes = sizeOf(shape) * codecOf(dtype).bytes;
   if (!isCounts(data_offsets) || data_offsets.length !== 2 || data_offsets[1]! - data_offsets[0]! !== bytes) {
     const found = JSON.stringify(data_offsets);
-    throw new CheckpointError(path, `the data of tensor ${name} must take ${bytes} bytes, but its offsets are ${found}`);
+    throw new CheckpointError(
+      path,
+      `the data of tensor ${name} must take ${bytes} bytes, but its offsets are ${found}`,
+    );
   }
   const [begin, end] = data_offsets as [number, number];
   return { name, type: dtype, shape, begin: dataStart + begin, end: dataStart + end };

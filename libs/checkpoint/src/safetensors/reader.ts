@@ -130,7 +130,10 @@ async function readFully(file: FileHandle, into: Uint8Array, at: number, path: s
   for (let done = 0; done < into.length; ) {
     const { bytesRead } = await file.read(into, done, into.length - done, at + done);
     if (bytesRead === 0) {
-      throw new CheckpointError(path, `the file became shorter while it was read; it has ${at + done} bytes now`);
+      throw new CheckpointError(
+        path,
+        `the file became shorter while it was read; it has ${at + done} bytes now`,
+      );
     }
     done += bytesRead;
   }

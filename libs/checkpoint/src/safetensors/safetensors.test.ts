@@ -93,11 +93,36 @@ describe("safetensors", () => {
 
   const eight = new Uint8Array(8);
   const cases: [what: string, header: unknown, data: Uint8Array, message: RegExp][] = [
-    ["a file that is cut", one("F32", [4], 16), eight, /data of tensor x must begin at byte \d+ and end within the file of \d+ bytes, but/],
-    ["bytes that no tensor has", one("F32", [1], 4), eight, /the last tensor ends at byte \d+, but the file has \d+ bytes/],
-    ["another element type", one("I64", [1], 8), eight, /tensor x has the type I64; Hone reads F32, BF16 and F16/],
-    ["a shape that does not fit its bytes", one("F32", [3], 8), eight, /data of tensor x must take 12 bytes, but its offsets are/],
-    ["a shape that is none", one("F32", [-2], 8), eight, /shape of tensor x must be a list of sizes, but is \[-2\]/],
+    [
+      "a file that is cut",
+      one("F32", [4], 16),
+      eight,
+      /data of tensor x must begin at byte \d+ and end within the file of \d+ bytes, but/,
+    ],
+    [
+      "bytes that no tensor has",
+      one("F32", [1], 4),
+      eight,
+      /the last tensor ends at byte \d+, but the file has \d+ bytes/,
+    ],
+    [
+      "another element type",
+      one("I64", [1], 8),
+      eight,
+      /tensor x has the type I64; Hone reads F32, BF16 and F16/,
+    ],
+    [
+      "a shape that does not fit its bytes",
+      one("F32", [3], 8),
+      eight,
+      /data of tensor x must take 12 bytes, but its offsets are/,
+    ],
+    [
+      "a shape that is none",
+      one("F32", [-2], 8),
+      eight,
+      /shape of tensor x must be a list of sizes, but is \[-2\]/,
+    ],
     ["a header that is no object", [1, 2], eight, /header must be a JSON object, but begins with "\[1,2\]/],
     [
       "a gap between two tensors",

@@ -10,7 +10,8 @@ export function refuseSlidingWindow(config: ModelConfig): void {
   const layerTypes = config.layer_types;
   if (Array.isArray(layerTypes)) {
     const other = layerTypes.find((type) => type !== "full_attention");
-    if (other !== undefined) throw new ModelSpecError("layer_types", `layer_types has ${show(other)}; ${RULE}`);
+    if (other !== undefined)
+      throw new ModelSpecError("layer_types", `layer_types has ${show(other)}; ${RULE}`);
     return;
   }
   const isUsed = booleanOr(config, "use_sliding_window", false);

@@ -7,7 +7,8 @@ export type ModelConfig = Readonly<Record<string, unknown>>;
 /** @throws ModelSpecError if the field is missing or not a number. */
 export function requireNumber(config: ModelConfig, field: string): number {
   const value = config[field];
-  if (typeof value !== "number") throw new ModelSpecError(field, `${field} must be a number, but is ${show(value)}`);
+  if (typeof value !== "number")
+    throw new ModelSpecError(field, `${field} must be a number, but is ${show(value)}`);
   return value;
 }
 
@@ -33,7 +34,10 @@ export function tokenIds(config: ModelConfig, field: string): number[] {
   return ids
     .map((id) => {
       if (typeof id !== "number") {
-        throw new ModelSpecError(field, `${field} must be a token id or a list of them, but is ${show(value)}`);
+        throw new ModelSpecError(
+          field,
+          `${field} must be a token id or a list of them, but is ${show(value)}`,
+        );
       }
       return id;
     })

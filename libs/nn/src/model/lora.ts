@@ -61,7 +61,10 @@ export function resolveLora({ rank, alpha, targets }: LoraInput): LoraSpec {
   const unknown = targets.find((target) => !Object.hasOwn(LORA_TARGETS, target));
   if (unknown !== undefined || targets.length === 0) {
     const found = unknown === undefined ? "none is given" : `found ${JSON.stringify(unknown)}`;
-    throw new ModelSpecError("targets", `the targets of adapters must be some of ${all.join(", ")}; ${found}`);
+    throw new ModelSpecError(
+      "targets",
+      `the targets of adapters must be some of ${all.join(", ")}; ${found}`,
+    );
   }
   return { rank, alpha, targets: all.filter((target) => targets.includes(target)) };
 }

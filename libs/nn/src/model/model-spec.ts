@@ -95,7 +95,8 @@ export function resolveModelSpec(input: ModelSpecInput): ModelSpec {
     }
   }
   for (const field of ["ropeTheta", "rmsNormEps", "initializerRange"] as const) {
-    if (!(spec[field] > 0)) throw new ModelSpecError(field, `${field} must be above 0, but is ${spec[field]}`);
+    if (!(spec[field] > 0))
+      throw new ModelSpecError(field, `${field} must be above 0, but is ${spec[field]}`);
   }
   if (spec.headDim % 2 !== 0) {
     const problem = `headDim must be even, because the rotary embedding rotates pairs, but is ${spec.headDim}`;

@@ -71,7 +71,8 @@ export function ScatterND(
   const isFitting = addressed <= x.shape.length && sameShape(updates.shape, expected);
   if (!isFitting || indices.dtype !== "int64" || updates.dtype !== x.dtype) {
     const found = [x, indices, updates].map((each) => `${each.dtype}${formatShape(each.shape)}`).join(", ");
-    const rule = "data, indices and updates must be [...], int64[..., K] and [..., axes of the data after the first K]";
+    const rule =
+      "data, indices and updates must be [...], int64[..., K] and [..., axes of the data after the first K]";
     throw new ShapeError("ScatterND", `${rule}, but are ${found}`);
   }
   return x.graph.emit("ScatterND", [x, indices, updates], { reduction }, [x]).outputs[0]!;

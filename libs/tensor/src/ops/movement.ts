@@ -118,7 +118,10 @@ export function Concat(parts: readonly Tensor[], axis: number): Tensor {
     const agrees = part.shape.every((dim, i) => i === at || dim === first.shape[i]);
     if (!agrees || part.shape.length !== first.shape.length || part.dtype !== first.dtype) {
       const found = parts.map((p) => `${p.dtype}${formatShape(p.shape)}`).join(", ");
-      throw new ShapeError("Concat", `the inputs may differ only in the size of axis ${at}, but are ${found}`);
+      throw new ShapeError(
+        "Concat",
+        `the inputs may differ only in the size of axis ${at}, but are ${found}`,
+      );
     }
     joined = addDims(joined, part.shape[at]!);
   }
@@ -165,7 +168,10 @@ export function SplitLike(x: Tensor, likes: readonly Tensor[], axis: number, siz
   const at = checkAxis("Split", axis, x.shape.length);
   const total = likes.reduce<Dim>((sum, like) => addDims(sum, like.shape[at]!), 0);
   if (total !== x.shape[at]) {
-    throw new ShapeError("Split", `the sizes of the parts must add up to ${x.shape[at]}, but add up to ${total}`);
+    throw new ShapeError(
+      "Split",
+      `the sizes of the parts must add up to ${x.shape[at]}, but add up to ${total}`,
+    );
   }
   const types = likes.map((like) => ({
     dtype: x.dtype,

@@ -220,7 +220,8 @@ describe("FSDP2 over two nodes", { skip, timeout: TIMEOUT_MS }, () => {
       await assert.rejects(
         engine.initialise(),
         (error) =>
-          error instanceof GroupLostError && /node 1 of 2 .* did not connect within 500 ms/.test(error.message),
+          error instanceof GroupLostError &&
+          /node 1 of 2 .* did not connect within 500 ms/.test(error.message),
       );
       await engine.close();
     }),

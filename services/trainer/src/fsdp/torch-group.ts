@@ -242,7 +242,11 @@ export class TorchGroup {
   }
 
   #loseNode({ facts }: TorchNode, { reason, lines }: RanksEnd): void {
-    const error = new GroupLostError("continue training", `node ${facts.index}: ${reason}`, lines.join(" | "));
+    const error = new GroupLostError(
+      "continue training",
+      `node ${facts.index}: ${reason}`,
+      lines.join(" | "),
+    );
     this.#fail(error);
   }
 

@@ -81,7 +81,12 @@ describe("the dialect of responses", () => {
       );
     const instructed = idOf({ instructions: "Be brief." });
     assert.deepEqual(continueFrom(instructed), ["Hi", "Hello.", "More"]);
-    assert.deepEqual(continueFrom(instructed, { instructions: "Be kind." }), ["Be kind.", "Hi", "Hello.", "More"]);
+    assert.deepEqual(continueFrom(instructed, { instructions: "Be kind." }), [
+      "Be kind.",
+      "Hi",
+      "Hello.",
+      "More",
+    ]);
     // Here the first message is part of the input and not an instruction.
     assert.deepEqual(continueFrom(idOf({})), ["Be brief.", "Hi", "Hello.", "More"]);
     for (const unknown of ["resp_b2", "a1", "", "resp_", "resp_a1_i_i"]) {
