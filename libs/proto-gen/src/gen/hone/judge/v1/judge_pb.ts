@@ -28,7 +28,7 @@ export type ScoreRequest = Message<"hone.judge.v1.ScoreRequest"> & {
   episodes: Episode[];
 
   /**
-   * Judges as JSON; absent = those of each episode's run.
+   * The judges as JSON; absent = the judges of each episode's run.
    *
    * @generated from field: optional string judges_json = 2;
    */
@@ -43,7 +43,7 @@ export const ScoreRequestSchema: GenMessage<ScoreRequest> = /*@__PURE__*/
   messageDesc(file_hone_judge_v1_judge, 0);
 
 /**
- * judge -> asker. Scored in the order of the request.
+ * judge -> caller. The scored episodes are in the order of the request.
  *
  * @generated from message hone.judge.v1.ScoreReply
  */
@@ -54,7 +54,7 @@ export type ScoreReply = Message<"hone.judge.v1.ScoreReply"> & {
   scored: ScoredEpisode[];
 
   /**
-   * Set instead when the request cannot be answered.
+   * Set instead of scored if the request cannot be answered.
    *
    * @generated from field: string error = 2;
    */
@@ -74,7 +74,7 @@ export const ScoreReplySchema: GenMessage<ScoreReply> = /*@__PURE__*/
   messageDesc(file_hone_judge_v1_judge, 1);
 
 /**
- * Asks the judges that compare the rollouts of a group, once all of them are there. trainer -> judge.
+ * Asks the judges that compare the rollouts of a group. Sent when all its rollouts are available. trainer -> judge.
  *
  * @generated from message hone.judge.v1.GroupRequest
  */
@@ -85,14 +85,14 @@ export type GroupRequest = Message<"hone.judge.v1.GroupRequest"> & {
   runId: string;
 
   /**
-   * Where the group's scored episodes stand in the stream EPISODES. At least 2.
+   * Positions of the group's scored episodes in the stream EPISODES. At least 2.
    *
    * @generated from field: repeated uint64 sequences = 2;
    */
   sequences: bigint[];
 
   /**
-   * The run's judges as JSON; those that judge single episodes are passed over.
+   * The run's judges as JSON; judges of single episodes are ignored.
    *
    * @generated from field: string judges_json = 3;
    */
@@ -107,7 +107,7 @@ export const GroupRequestSchema: GenMessage<GroupRequest> = /*@__PURE__*/
   messageDesc(file_hone_judge_v1_judge, 2);
 
 /**
- * What the group's judges say of one episode.
+ * The scores that the group judges give one episode.
  *
  * @generated from message hone.judge.v1.EpisodeScores
  */
@@ -139,14 +139,14 @@ export type GroupReply = Message<"hone.judge.v1.GroupReply"> & {
   episodes: EpisodeScores[];
 
   /**
-   * Set instead when the group could not be compared: why, for people.
+   * Set instead if the group could not be compared: the reason, for users.
    *
    * @generated from field: string error = 2;
    */
   error: string;
 
   /**
-   * True when asking again later may help.
+   * Whether a later request may succeed.
    *
    * @generated from field: bool is_retryable = 3;
    */
