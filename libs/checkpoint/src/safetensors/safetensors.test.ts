@@ -146,8 +146,11 @@ describe("safetensors", () => {
     const file = path.join(folder, "short");
     for (const bytes of [Buffer.from("abc"), Buffer.from("an HTML page, not a model")]) {
       await writeFile(file, bytes);
-      await assert.rejects(readTensors(file), /starts with the size of its header/);
+      await assert.rejects(
+        readTensors(file),
+        /does not start with the size of a header that fits into it; it has \d+ bytes/,
+      );
     }
-    await assert.rejects(readTensors(path.join(folder, "nowhere")), /is a readable file.*ENOENT/);
+    await assert.rejects(readTensors(path.join(folder, "nowhere")), /the file cannot be opened \(ENOENT/);
   });
 });
