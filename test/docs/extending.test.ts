@@ -90,6 +90,20 @@ describe("docs/extending.md", () => {
     await run(process.execPath, [tsc, "--noEmit", "-p", "tsconfig.json"], copy.path);
   });
 
+  test("it lists every file that names a sampling parameter", async () => {
+    const page = await readFile(PAGE, "utf8");
+    const [section = ""] = /^## A sampling parameter$[\s\S]*?(?=^## )/m.exec(page) ?? [];
+    const listed = new Set(
+      [...section.matchAll(/`([\w./-]+\.(?:ts|proto|md))`/g)].map(([, name]) => path.basename(name!)),
+    );
+    const found = await filesNaming(/\b(minP|min_p)\b/);
+    assert.ok(found.includes("libs/rl/src/sampling/parameters.ts"), `found only ${found.join(", ")}`);
+    assert.deepEqual(
+      found.filter((file) => !listed.has(path.basename(file))),
+      [],
+    );
+  });
+
   test("its judge, environment and sink work", async () => {
     const output = await run(process.execPath, ["additions.ts"], copy.path);
     assert.deepEqual(JSON.parse(output), {
@@ -123,6 +137,22 @@ describe("docs/extending.md", () => {
     assert.deepEqual(JSON.parse(output), [1, -1]);
   });
 });
+
+/** @returns the written files of packages, protocol and docs that hold a word; not tests, and not the page itself. */
+async function filesNaming(word: RegExp): Promise<string[]> {
+  const isOther = (file: string) =>
+    /(^|\/)(node_modules|testing|gen)\/|\.test\.ts$/.test(file) || file === "docs/extending.md";
+  const found: string[] = [];
+  for (const place of ["libs", "services", "apps", "proto", "docs"]) {
+    const names = await readdir(path.join(REPOSITORY, place), { recursive: true });
+    for (const name of names.filter((each) => /\.(ts|proto|md)$/.test(each))) {
+      const file = path.posix.join(place, name);
+      if (isOther(file)) continue;
+      if (word.test(await readFile(path.join(REPOSITORY, file), "utf8"))) found.push(file);
+    }
+  }
+  return found.sort();
+}
 
 /** Copies packages and services without their tests, and links the installed dependencies. */
 async function copyTree(target: string): Promise<void> {

@@ -58,7 +58,16 @@ export type {
   VersionSpan,
 } from "./rollout.ts";
 export { checkSample, rolloutTokenCount, sampledTokenCount, versionRange } from "./rollout.ts";
-export { type SamplingParameters, samplingSchema } from "./sampling.ts";
+export { isInRange, type NumberRange, numberIn, rangeRule } from "./sampling/number-range.ts";
+export { SAMPLING_PARAMETERS, SamplingEffect, type SamplingParameter } from "./sampling/parameters.ts";
+export {
+  mapParameters,
+  outOfRange,
+  SAMPLING_NAMES,
+  type SamplingName,
+  type SamplingParameters,
+  samplingSchema,
+} from "./sampling/sampling.ts";
 export { lastBoxed } from "./scorers/boxed.ts";
 export { Gsm8kMethod, gsm8kAnswer, scoreGsm8k } from "./scorers/gsm8k.ts";
 export { isSameAnswer, normalizeMath, scoreMath } from "./scorers/math.ts";

@@ -2,6 +2,7 @@
 
 import { Console } from "node:console";
 import { resolve } from "node:path";
+import { isInRange, rangeRule, SAMPLING_PARAMETERS } from "@hone/rl";
 import { choosePolicy, describePolicy } from "../debug/choose-policy.ts";
 import { type DebuggedRollout, debugRollout } from "../debug/debug-rollout.ts";
 import { debuggerArgs, openDebugger } from "../debug/debugger-args.ts";
@@ -125,6 +126,7 @@ function readNumber(name: string, text: string | undefined, least: number): numb
 }
 
 function readTemperature(text: string): number {
-  if (/^\d{1,3}(\.\d{1,9})?$/.test(text) && Number(text) <= 100) return Number(text);
-  throw new UsageError(`--temperature ${text} is not a number from 0 to 100`);
+  const { range } = SAMPLING_PARAMETERS.temperature;
+  if (/^\d{1,3}(\.\d{1,9})?$/.test(text) && isInRange(Number(text), range)) return Number(text);
+  throw new UsageError(`--temperature ${text} is not allowed; it ${rangeRule(range)}`);
 }

@@ -8,7 +8,7 @@ import {
   Outcome as WireOutcome,
   type Slot as WireSlot,
 } from "@hone/proto-gen/rollout";
-import type { SamplingParameters } from "@hone/rl";
+import { mapParameters, type SamplingParameters } from "@hone/rl";
 
 const OUTCOMES: Readonly<Record<Outcome, WireOutcome>> = {
   completed: WireOutcome.COMPLETED,
@@ -55,7 +55,8 @@ export function slotFromWire(slot: WireSlot | undefined): Slot {
 
 /** The other way needs no words: the names are the same. */
 export function samplingFromWire(sampling: Sampling): Required<SamplingParameters> {
-  const { temperature, topP, topK, minP, repetitionPenalty, maxNewTokens } = sampling;
-  // Callers that know of no penalty send nothing.
-  return { temperature, topP, topK, minP, repetitionPenalty: repetitionPenalty || 1, maxNewTokens };
+  // Callers that do not know an optional parameter send nothing, which arrives as 0.
+  return mapParameters(({ isOptional, default: value }, name) =>
+    isOptional === true && sampling[name] === 0 ? value : sampling[name],
+  );
 }

@@ -2,27 +2,27 @@
 
 import { describeError, parseJson, TerminalError } from "@hone/core";
 import { lastKeyOf, samplingFromWire, slotFromWire, UndecodableMessageError } from "@hone/messaging";
-import type { RolloutLimits, Sampling, RolloutJob as WireJob } from "@hone/proto-gen/rollout";
+import type { RolloutLimits, RolloutJob as WireJob } from "@hone/proto-gen/rollout";
+import { outOfRange, SAMPLING_PARAMETERS, type SamplingParameters } from "@hone/rl";
 import type { JobEndpoint, JobTask, RolloutJob } from "../domain/rollout-job.ts";
 
-/** The limit in run files. */
-const MAX_TEMPERATURE = 100;
 /** A day, which is the limit in run files. A timer beyond 31 bits of milliseconds would fire at once. */
 const MAX_DEADLINE_MS = 86_400_000;
 
 /** @throws {UndecodableMessageError} when the job is incomplete or breaks a rule, so that nobody could run it. */
 export function decodeJob(job: WireJob, subject: string): RolloutJob {
-  const { sampling, limits, task } = job;
+  const { limits, task } = job;
   const run = lastKeyOf(subject);
   if (job.runId !== run)
     throw new UndecodableMessageError(
       subject,
       `the job is of the run ${job.runId}, but its subject names ${run}`,
     );
-  if (sampling === undefined || limits === undefined || task === undefined) {
+  if (job.sampling === undefined || limits === undefined || task === undefined) {
     throw new UndecodableMessageError(subject, "a rollout job must have a task, sampling and limits");
   }
-  const broken = brokenRule(job, sampling, limits);
+  const sampling = samplingFromWire(job.sampling);
+  const broken = brokenRange(sampling) ?? brokenRule(job, limits);
   if (broken !== undefined) throw new UndecodableMessageError(subject, broken);
   try {
     return {
@@ -35,7 +35,7 @@ export function decodeJob(job: WireJob, subject: string): RolloutJob {
       agentModules: job.agentModules,
       scriptedPolicy: job.scriptedPolicy,
       endpoint: decodeEndpoint(job.endpoint),
-      sampling: samplingFromWire(sampling),
+      sampling,
       limits: {
         maxTurns: limits.maxTurns,
         maxContextTokens: limits.maxContextTokens,
@@ -54,24 +54,19 @@ export function decodeJob(job: WireJob, subject: string): RolloutJob {
   }
 }
 
+function brokenRange(sampling: SamplingParameters): string | undefined {
+  const broken = outOfRange(SAMPLING_PARAMETERS, sampling);
+  if (broken === undefined) return undefined;
+  const { name, value, rule } = broken;
+  return `its ${SAMPLING_PARAMETERS[name].snakeName} is ${value}; it ${rule}`;
+}
+
 /** @returns the first rule that the job breaks, of those that the wire format does not enforce. */
 function brokenRule(
   { lowestVersion, highestVersion }: WireJob,
-  { temperature, topP, minP, repetitionPenalty, maxNewTokens }: Sampling,
   { maxTurns, maxContextTokens, deadlineMs, maxAttempts }: RolloutLimits,
 ): string | undefined {
   const rules: readonly (readonly [isKept: boolean, rule: string])[] = [
-    [
-      temperature >= 0 && temperature <= MAX_TEMPERATURE,
-      `its temperature is ${temperature}; it must be 0 to ${MAX_TEMPERATURE}`,
-    ],
-    [topP > 0 && topP <= 1, `its top_p is ${topP}; it must be above 0 and at most 1`],
-    [minP >= 0 && minP <= 1, `its min_p is ${minP}; it must be 0 to 1`],
-    [
-      repetitionPenalty >= 0 && repetitionPenalty <= 100,
-      `its repetition_penalty is ${repetitionPenalty}; it must be 0 to 100`,
-    ],
-    [maxNewTokens >= 1, "its max_new_tokens is 0; it must be at least 1"],
     [maxTurns >= 1, "its max_turns is 0; it must be at least 1"],
     [maxContextTokens >= 1, "its max_context_tokens is 0; it must be at least 1"],
     [

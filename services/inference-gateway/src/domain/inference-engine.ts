@@ -8,14 +8,13 @@
  * G4: `generate` settles by the request's deadline.
  */
 
-import type { Generation, SamplingParameters } from "@hone/rl";
+import type { Generation } from "@hone/rl";
+import type { ShapingValues } from "./engine-parameters.ts";
 
 /** What tokens are drawn by: a run's sampling, and what else a client of the HTTP interface may ask for. */
-export interface EngineSampling extends SamplingParameters {
-  /** Subtracted from the logits of tokens that were sampled. In [-2, 2]. @default 0 */
-  readonly presencePenalty?: number;
-  /** Subtracted from the logit of a token as often as it was sampled. In [-2, 2]. @default 0 */
-  readonly frequencyPenalty?: number;
+export interface EngineSampling extends ShapingValues {
+  /** Largest number of tokens. */
+  readonly maxNewTokens: number;
   /** How many of the most likely tokens are returned with each sampled one. 0 to 20. @default 0 */
   readonly topLogprobs?: number;
   /** Sampling one of these ends the generation; it stays the last of the ids, since it was sampled. */

@@ -3,18 +3,18 @@
 import { randomInt, randomUUID } from "node:crypto";
 import { deriveSeed } from "@hone/core";
 import { ApiRequestError } from "@hone/service-kit";
+import {
+  mapShaping,
+  type ShapingName,
+  type ShapingSnakeName,
+  type ShapingValues,
+} from "../domain/engine-parameters.ts";
 import type { CompletionRequest } from "../domain/serving/complete.ts";
+import type { SamplingDefaults } from "../domain/serving/sampling-defaults.ts";
 import type { ServedModel } from "../domain/serving/served-models.ts";
 
-export interface AskedSampling {
+export interface AskedSampling extends Readonly<Record<ShapingSnakeName, number | undefined>> {
   readonly n: number | undefined;
-  readonly temperature: number | undefined;
-  readonly top_p: number | undefined;
-  readonly top_k: number | undefined;
-  readonly min_p: number | undefined;
-  readonly repetition_penalty: number | undefined;
-  readonly presence_penalty: number | undefined;
-  readonly frequency_penalty: number | undefined;
   readonly seed: number | undefined;
   readonly stop_token_ids: readonly number[] | undefined;
   readonly ignore_eos: boolean | undefined;
@@ -59,19 +59,13 @@ export function planCompletion(
     );
   }
   const { defaults } = language;
-  const { n = 1, temperature = defaults.temperature ?? 1, seed, stop = [] } = sampling;
+  const { n = 1, seed, stop = [] } = sampling;
   return {
     id: randomUUID(),
     promptIds,
     numChoices: n,
     sampling: {
-      temperature,
-      topP: sampling.top_p ?? defaults.topP ?? 1,
-      topK: Math.max(0, sampling.top_k ?? defaults.topK ?? 0),
-      minP: sampling.min_p ?? defaults.minP ?? 0,
-      repetitionPenalty: sampling.repetition_penalty ?? defaults.repetitionPenalty ?? 1,
-      presencePenalty: sampling.presence_penalty ?? 0,
-      frequencyPenalty: sampling.frequency_penalty ?? 0,
+      ...shapingOf(sampling, defaults),
       topLogprobs: prompt.topLogprobs,
       stopTokenIds: [
         ...(sampling.ignore_eos === true ? [] : language.stopTokenIds),
@@ -83,4 +77,12 @@ export function planCompletion(
     seed: seed === undefined ? randomInt(SEED_RANGE) : deriveSeed(Math.abs(seed), Math.sign(seed)),
     stopTexts: typeof stop === "string" ? [stop] : stop,
   };
+}
+
+/** What a request leaves out is taken from the model's recommendations. */
+function shapingOf(asked: AskedSampling, recommended: SamplingDefaults): ShapingValues {
+  const defaults: Readonly<Partial<Record<ShapingName, number | undefined>>> = recommended;
+  return mapShaping(({ snakeName, range, default: value }, name) =>
+    Math.max(range.lowest, asked[snakeName] ?? defaults[name] ?? value),
+  );
 }

@@ -5,7 +5,9 @@
  * does not know are ignored, as clients of other servers send them.
  */
 
+import { numberIn } from "@hone/rl";
 import { z } from "zod";
+import { mapShapingBySnakeName } from "../domain/engine-parameters.ts";
 import { MAX_TOP_LOGPROBS } from "../domain/inference-engine.ts";
 
 /** The limit of OpenAI's own service. */
@@ -37,10 +39,7 @@ const NO_TOOLS = "only an empty list: tools are not offered to the model here";
 export const samplingShape = {
   model: z.string().min(1).max(512),
   n: optional(z.number().int().min(1).max(MAX_CHOICES)),
-  temperature: optional(z.number().min(0).max(2)),
-  top_p: optional(z.number().gt(0).max(1)),
-  /** A parameter of vLLM and others; -1 and 0 mean all tokens. */
-  top_k: optional(z.number().int().min(-1).max(1_000_000)),
+  ...mapShapingBySnakeName(({ range, inRequests = range }) => optional(numberIn(inRequests))),
   max_tokens: optional(z.number().int().min(1).max(Number.MAX_SAFE_INTEGER)),
   seed: optional(z.number().refine(Number.isSafeInteger, "a safe integer")),
   stop: optional(
@@ -64,11 +63,6 @@ export const samplingShape = {
   ignore_eos: optional(z.boolean()),
   stream: optional(z.boolean()),
   stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
-  frequency_penalty: optional(z.number().min(-2).max(2)),
-  presence_penalty: optional(z.number().min(-2).max(2)),
-  /** Like min_p, a parameter of vLLM and others. */
-  repetition_penalty: optional(z.number().gt(0).max(100)),
-  min_p: optional(z.number().min(0).max(1)),
   logit_bias: neutral([{}], "only an empty object: logits are taken as they are"),
 };
 

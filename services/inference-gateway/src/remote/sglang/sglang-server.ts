@@ -10,6 +10,7 @@
  */
 
 import { delay } from "@hone/core";
+import { shapingRequest } from "../../domain/engine-parameters.ts";
 import { ServerRefusedError, ServerUnfitError } from "../../domain/errors.ts";
 import {
   ADAPTER_MARK,
@@ -183,13 +184,8 @@ export class SglangServer implements EngineServer {
       input_ids: promptIds,
       sampling_params: {
         max_new_tokens: maxNewTokens,
-        temperature: sampling.temperature,
-        top_p: sampling.topP,
+        ...shapingRequest(sampling),
         top_k: sampling.topK === 0 ? -1 : sampling.topK,
-        min_p: sampling.minP ?? 0,
-        repetition_penalty: sampling.repetitionPenalty ?? 1,
-        presence_penalty: sampling.presencePenalty ?? 0,
-        frequency_penalty: sampling.frequencyPenalty ?? 0,
         stop_token_ids: sampling.stopTokenIds,
         // ignore_eos would also switch off the stop tokens of the caller.
         ignore_eos: false,

@@ -10,6 +10,7 @@
  */
 
 import { DeadlineError } from "@hone/core";
+import { shapingRequest } from "../../domain/engine-parameters.ts";
 import { ServerBusyError, ServerUnfitError } from "../../domain/errors.ts";
 import {
   ADAPTER_MARK,
@@ -137,13 +138,7 @@ export class VllmServer implements EngineServer {
       add_special_tokens: false,
       max_tokens: maxNewTokens,
       n: 1,
-      temperature: sampling.temperature,
-      top_p: sampling.topP,
-      top_k: sampling.topK,
-      min_p: sampling.minP ?? 0,
-      repetition_penalty: sampling.repetitionPenalty ?? 1,
-      presence_penalty: sampling.presencePenalty ?? 0,
-      frequency_penalty: sampling.frequencyPenalty ?? 0,
+      ...shapingRequest(sampling),
       seed,
       logprobs: sampling.topLogprobs ?? 0,
       stop: [],

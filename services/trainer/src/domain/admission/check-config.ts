@@ -1,24 +1,24 @@
 /** Refuses settings that the run file's schema allows and this trainer cannot carry out, so that none is ignored. */
 
 import { isTraining, problemMessage, type RunConfig } from "@hone/config";
+import { SAMPLING_NAMES, SAMPLING_PARAMETERS, SamplingEffect } from "@hone/rl";
 import type { Problem } from "../report/run-event.ts";
 
 /**
  * @returns the settings of a resolved run file that this trainer cannot train with; empty when it can train the run.
  *
  * Every engine recomputes log-probabilities under the softmax at the sampling temperature. Rollouts from another
- * distribution (truncated by topP, topK or minP, changed by penalties, or greedy) would be trained with wrong ratios.
+ * distribution (truncated, changed by penalties, or greedy) would be trained with wrong ratios.
  */
 export function checkConfig(run: RunConfig): Problem[] {
   if (!isTraining(run)) return [];
-  const { temperature, topP, topK, minP, repetitionPenalty } = run.rollout.sampling;
-  return [
-    ...problemUnless(temperature > 0, "temperature", temperature, "greater than 0"),
-    ...problemUnless(topP === 1, "topP", topP, "1"),
-    ...problemUnless(topK === 0, "topK", topK, "0"),
-    ...problemUnless(minP === 0, "minP", minP, "0"),
-    ...problemUnless(repetitionPenalty === 1, "repetitionPenalty", repetitionPenalty, "1"),
-  ];
+  const { sampling } = run.rollout;
+  return SAMPLING_NAMES.flatMap((name) => {
+    const { effect, default: neutral } = SAMPLING_PARAMETERS[name];
+    const value = sampling[name];
+    if (name === "temperature") return problemUnless(value > 0, name, value, "greater than 0");
+    return problemUnless(effect === SamplingEffect.none || value === neutral, name, value, `${neutral}`);
+  });
 }
 
 function problemUnless(isAllowed: boolean, name: string, value: number, rule: string): Problem[] {
