@@ -1,5 +1,6 @@
 /** What one model call sampled. */
 
+import { TerminalError } from "@hone/core";
 import type { VersionSpan } from "./rollout.ts";
 
 /** Why a generation ended. */
@@ -16,6 +17,17 @@ export const FinishReason = {
   deadline: "deadline",
 } as const;
 export type FinishReason = (typeof FinishReason)[keyof typeof FinishReason];
+
+const WORDS: ReadonlySet<string> = new Set(Object.values(FinishReason));
+
+/** @throws {TerminalError} when the word from outside is none of the reasons. */
+export function readFinishReason(word: string): FinishReason {
+  if (WORDS.has(word)) return word as FinishReason;
+  throw new TerminalError(
+    "UNKNOWN_FINISH_REASON",
+    `The finish reason of a turn is ${JSON.stringify(word)}; it must be one of ${[...WORDS].join(", ")}`,
+  );
+}
 
 /** N tokens that one model call sampled. */
 export interface Generation {

@@ -29,7 +29,7 @@ const valid = create(EpisodeSchema, {
   attempt: 1,
   outcome: Outcome.COMPLETED,
   environmentReturn: 1,
-  turns: [{ index: 0, infoJson: '{"isValid":true}' }],
+  turns: [{ index: 0, finishReason: "stop", infoJson: '{"isValid":true}' }],
   samples: [{ tokenIds: [1, 2, 3], lossMask: new Uint8Array([0, 1, 1]), logprobs: [-0.5, -0.25] }],
 });
 

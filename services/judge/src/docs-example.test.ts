@@ -4,6 +4,7 @@ import path from "node:path";
 import { describe, test } from "node:test";
 import { CodeGate, type JudgeConfig, parseJudges, parseYaml } from "@hone/config";
 import { Outcome } from "@hone/core";
+import { FinishReason } from "@hone/rl";
 import { temporaryFolder } from "@hone/testing";
 import { judgeParts } from "./domain/testing-episodes.ts";
 import { assemblePanel, judgedRowOf, scoreEpisode, type Verdict } from "./scoring.ts";
@@ -32,7 +33,7 @@ describe("docs/judges.md", async () => {
       {
         outcome: Outcome.completed,
         environmentReturn: 0,
-        turns: [{ promptText: "", responseText: solution, finishReason: "stop", info: {} }],
+        turns: [{ promptText: "", responseText: solution, finishReason: FinishReason.stop, info: {} }],
         row: judgedRowOf(row),
         metadata: { answer: "72" },
       },

@@ -25,6 +25,7 @@ import {
 } from "@hone/proto-gen/judge";
 import { type Episode, EpisodeSchema, Outcome, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { RunStateSchema, ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
+import type { FinishReason } from "@hone/rl";
 import { silentLogger } from "@hone/telemetry";
 import { startNats } from "@hone/testing";
 import { judgeParts } from "./domain/testing-episodes.ts";
@@ -43,7 +44,7 @@ interface Overrides {
   readonly runId?: string;
   readonly outcome?: Outcome;
   readonly reason?: string;
-  readonly turns?: { index: number; infoJson?: string }[];
+  readonly turns?: { index: number; finishReason?: FinishReason; infoJson?: string }[];
 }
 
 function episode(index: number, overrides: Overrides = {}): Episode {
@@ -53,7 +54,7 @@ function episode(index: number, overrides: Overrides = {}): Episode {
     attempt: 1,
     outcome: Outcome.COMPLETED,
     environmentReturn: index,
-    turns: [{ index: 0, infoJson: '{"isValid":true}' }],
+    turns: [{ index: 0, finishReason: "stop", infoJson: '{"isValid":true}' }],
     samples: [{ tokenIds: [1, 2, 3], lossMask: new Uint8Array([0, 1, 1]), logprobs: [-0.5, -0.25] }],
     ...overrides,
   });
@@ -133,7 +134,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
     const replica = consumeEpisodes(bus, panels, options);
     const run = "run-3";
     await finish(episode(0, { runId: run, outcome: Outcome.CANCELLED, reason: "asked for" }));
-    await finish(episode(1, { runId: run, turns: [{ index: 0 }] }));
+    await finish(episode(1, { runId: run, turns: [{ index: 0, finishReason: "stop" }] }));
     const seen = new Map<number, { outcome: Outcome; reason: string; scores: number }>();
     for await (const { message } of scoredOf(run, new AbortController().signal)) {
       const { slot, outcome, reason } = message.episode!;

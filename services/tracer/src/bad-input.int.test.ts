@@ -96,7 +96,9 @@ describe("tracer and bad input", { timeout: 180_000 }, () => {
             versions: [{ version: 1, tokenCount: 2 }],
           },
         ],
-        turns: [{ index: 0, sample: 0, sampledBegin: 1, sampledEnd: 3, infoJson: "{}" }],
+        turns: [
+          { index: 0, sample: 0, sampledBegin: 1, sampledEnd: 3, finishReason: "stop", infoJson: "{}" },
+        ],
         metadataJson: "{}",
         metrics: { success: 1 },
         task: { id: "t", environmentConfigJson: "{}" },

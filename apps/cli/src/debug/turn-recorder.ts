@@ -1,6 +1,7 @@
 /** Records a rollout while it is played: its turns with their tokens, tools and environment. */
 
 import type { EnvironmentReset, EnvironmentStep, ObservedCall, RolloutObserver } from "@hone/agents";
+import type { FinishReason } from "@hone/rl";
 import type { ChatMessage, Tokenizer } from "@hone/tokenizer";
 
 /** A token of a sample. */
@@ -41,7 +42,7 @@ export interface SeenTurn {
   /** Tokens that the turn adds to the sample: first those that the model was shown, then those that it sampled. */
   readonly tokens: readonly SeenToken[];
   readonly answer: string;
-  readonly finishReason: string;
+  readonly finishReason: FinishReason;
   readonly generationMs: number;
   readonly toolCalls: readonly SeenToolCall[];
   readonly steps: readonly SeenStep[];

@@ -4,6 +4,7 @@ import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
 import { Outcome, parseJson } from "@hone/core";
 import { judgedRowOf } from "@hone/judge/scoring";
+import { FinishReason } from "@hone/rl";
 import { UsageError } from "../errors.ts";
 import type { Scorable } from "./score-all.ts";
 
@@ -39,7 +40,7 @@ function episodeOf(row: JsonObject, solution: string): Scorable<JsonObject>["epi
   return {
     outcome: Outcome.completed,
     environmentReturn: 0,
-    turns: [{ promptText, responseText: solution, finishReason: "stop", info: {} }],
+    turns: [{ promptText, responseText: solution, finishReason: FinishReason.stop, info: {} }],
     row: judgedRowOf(row),
     metadata: isObject(metadata) ? metadata : {},
   };

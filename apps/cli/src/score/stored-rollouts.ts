@@ -2,6 +2,7 @@
 
 import { Outcome, readText } from "@hone/core";
 import { judgedRowOf } from "@hone/judge/scoring";
+import { FinishReason } from "@hone/rl";
 import { z } from "zod";
 import { UsageError } from "../errors.ts";
 import type { Scorable } from "./score-all.ts";
@@ -41,7 +42,7 @@ const rolloutSchema = z.object({
     z.object({
       promptText: z.string(),
       responseText: z.string(),
-      finishReason: z.string(),
+      finishReason: z.enum(FinishReason),
       reward: z.number().nullable(),
       info: z.unknown(),
     }),

@@ -1,4 +1,4 @@
-/** Converts outcomes and slots between their messages on the bus and the types of the domain. */
+/** Converts outcomes, slots and sampling between their messages on the bus and the types of the domain. */
 
 import { create } from "@bufbuild/protobuf";
 import { type Outcome, type Slot, Split, TerminalError } from "@hone/core";

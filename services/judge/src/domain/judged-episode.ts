@@ -1,6 +1,7 @@
 /** What judges read of an episode, in types that do not depend on the wire. */
 
 import type { Outcome } from "@hone/core";
+import type { FinishReason } from "@hone/rl";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -20,8 +21,7 @@ export interface JudgedTurn {
   /** What the model was shown since the previous turn. */
   readonly promptText: string;
   readonly responseText: string;
-  /** "stop", "length", "stop_text" or "aborted". */
-  readonly finishReason: string;
+  readonly finishReason: FinishReason;
   /** Reward of the environment or a tool; undefined = none was given. */
   readonly reward?: number | undefined;
   /** What the environment or the agent reported about the turn, such as `{ action: "Left", isValid: true }`. */

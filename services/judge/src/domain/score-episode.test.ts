@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { parseJudges } from "@hone/config";
 import { Outcome } from "@hone/core";
+import { FinishReason } from "@hone/rl";
 import type { JudgedEpisode } from "./judged-episode.ts";
 import { assemblePanel } from "./panel.ts";
 import { outcomeOf, scoreEpisode } from "./score-episode.ts";
 import { judgeParts } from "./testing-episodes.ts";
 
 function turn(info: Record<string, unknown>, responseText = "") {
-  return { promptText: "", responseText, finishReason: "stop", info };
+  return { promptText: "", responseText, finishReason: FinishReason.stop, info };
 }
 
 /** The verdict of judges that are listed as in a run file. */

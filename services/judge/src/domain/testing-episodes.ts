@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { BoundKeys, CodeGate, parseJudges } from "@hone/config";
 import { Outcome } from "@hone/core";
+import { FinishReason } from "@hone/rl";
 import type { Judgement } from "./judge.ts";
 import type { JudgeParts } from "./judge-parts.ts";
 import type { JudgedEpisode } from "./judged-episode.ts";
@@ -17,7 +18,7 @@ export function answered(responses: string | readonly string[], groundTruth?: un
     turns: texts.map((responseText) => ({
       promptText: "2+2?",
       responseText,
-      finishReason: "stop",
+      finishReason: FinishReason.stop,
       info: {},
     })),
     row: { dataSource: "sums", groundTruth, extraInfo: { index: 3 } },

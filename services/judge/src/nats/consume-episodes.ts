@@ -32,6 +32,7 @@ import {
   type ScoredEpisode,
   ScoredEpisodeSchema,
 } from "@hone/proto-gen/rollout";
+import { readFinishReason } from "@hone/rl";
 import {
   Attr,
   type Context,
@@ -143,9 +144,10 @@ async function publishScored(
   });
 }
 
-/** @throws {UndecodableMessageError} when the episode does not name its rollout, so that nobody could use it. */
+/** @throws {UndecodableMessageError} when the episode does not name its rollout, or no judge can read it, so that nobody could use it. */
 function identityOf(episode: Episode, subject: string) {
   try {
+    for (const { finishReason } of episode.turns) readFinishReason(finishReason);
     const slot = slotFromWire(episode.slot);
     const rolloutId = rolloutIdOf(episode.runId, slot);
     if (episode.runId !== lastKeyOf(subject)) {
@@ -169,9 +171,13 @@ function identityOf(episode: Episode, subject: string) {
     };
   } catch (error) {
     if (!(error instanceof TerminalError)) throw error;
-    throw new UndecodableMessageError(subject, `it does not name a rollout (${describeError(error)})`, {
-      cause: error,
-    });
+    throw new UndecodableMessageError(
+      subject,
+      `it is not the episode of a rollout (${describeError(error)})`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 

@@ -3,6 +3,7 @@
 import { parseJson } from "@hone/core";
 import { outcomeFromWire } from "@hone/messaging";
 import type { Episode } from "@hone/proto-gen/rollout";
+import { readFinishReason } from "@hone/rl";
 import {
   isObject,
   type JsonObject,
@@ -11,7 +12,7 @@ import {
   judgedRowOf,
 } from "../domain/judged-episode.ts";
 
-/** @throws {TerminalError} when the episode's outcome is unknown. */
+/** @throws {TerminalError} when the episode's outcome, or why a turn ended, is unknown. */
 export function decodeEpisode(episode: Episode): JudgedEpisode {
   return {
     outcome: outcomeFromWire(episode.outcome),
@@ -19,7 +20,7 @@ export function decodeEpisode(episode: Episode): JudgedEpisode {
     turns: episode.turns.map(({ promptText, responseText, finishReason, infoJson, reward }) => ({
       promptText,
       responseText,
-      finishReason,
+      finishReason: readFinishReason(finishReason),
       reward,
       info: objectOf(infoJson),
     })),

@@ -19,7 +19,7 @@ const valid = create(EpisodeSchema, {
   slot: { split: "train", step: 3, task: 1, index: 0 },
   outcome: Outcome.COMPLETED,
   environmentReturn: 1,
-  turns: [{ index: 0, infoJson: '{"isValid":true}' }],
+  turns: [{ index: 0, finishReason: "stop", infoJson: '{"isValid":true}' }],
 });
 
 describe("judgeEpisode()", () => {

@@ -19,7 +19,7 @@ import { decodeEpisode } from "./decode-episode.ts";
 /**
  * Applies the judges. An episode that cannot be judged becomes `infra_failed` with the reason; the promise is not rejected.
  * @param panelOf gives the judges: those of the episode's run, or others that were requested. The episode does not choose them.
- * @throws {TerminalError} when the episode's outcome is unknown.
+ * @throws {TerminalError} when the episode's outcome, or why a turn ended, is unknown.
  * @throws {BusUnavailableError | UnknownRunError} when the run's judges cannot be read now.
  */
 export async function judgeEpisode(

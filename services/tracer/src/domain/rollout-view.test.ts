@@ -35,9 +35,25 @@ const episode = create(EpisodeSchema, {
     },
   ],
   turns: [
-    { index: 0, sample: 0, sampledBegin: 2, sampledEnd: 4, infoJson: '{"isValid":true}', responseText: "ab" },
-    { index: 1, sample: 0, sampledBegin: 5, sampledEnd: 6, reward: 1, infoJson: "not json" },
-    { index: 2, sample: 1, sampledBegin: 1, sampledEnd: 2 },
+    {
+      index: 0,
+      sample: 0,
+      sampledBegin: 2,
+      sampledEnd: 4,
+      finishReason: "stop",
+      infoJson: '{"isValid":true}',
+      responseText: "ab",
+    },
+    {
+      index: 1,
+      sample: 0,
+      sampledBegin: 5,
+      sampledEnd: 6,
+      finishReason: "length",
+      reward: 1,
+      infoJson: "not json",
+    },
+    { index: 2, sample: 1, sampledBegin: 1, sampledEnd: 2, finishReason: "aborted" },
   ],
 });
 const scored = create(ScoredEpisodeSchema, {

@@ -8,6 +8,7 @@
 
 import { parseJson } from "@hone/core";
 import type { Episode, Sample, Score, ScoredEpisode, Turn } from "@hone/proto-gen/rollout";
+import { type FinishReason, readFinishReason } from "@hone/rl";
 import { Attr } from "@hone/telemetry";
 
 /** One token, as the page draws it. */
@@ -37,7 +38,7 @@ export interface TurnView {
   readonly sample: number;
   readonly promptText: string;
   readonly responseText: string;
-  readonly finishReason: string;
+  readonly finishReason: FinishReason;
   /** Given by the environment or a tool. */
   readonly reward: number | null;
   /** What each judge gave this turn, in addition to its value for the episode. */
@@ -71,7 +72,10 @@ export interface RolloutView {
 /** Text of one token, decoded alone; undefined where it is not known. */
 export type TokenText = (id: number) => string | undefined;
 
-/** @param trained absent where the rollout was not trained or its `train` span did not arrive. */
+/**
+ * @param trained absent where the rollout was not trained or its `train` span did not arrive.
+ * @throws {TerminalError} when it is not known why a turn ended.
+ */
 export function rolloutViewOf(
   scored: ScoredEpisode,
   episode: Episode,
@@ -167,7 +171,7 @@ function turnViewOf(turn: Turn, scores: readonly Score[], tokens: readonly Token
     sample: turn.sample,
     promptText: turn.promptText,
     responseText: turn.responseText,
-    finishReason: turn.finishReason,
+    finishReason: readFinishReason(turn.finishReason),
     reward: turn.reward ?? null,
     judged: scores.flatMap(({ judge, turnRewards }) =>
       turnRewards.filter((each) => each.turn === turn.index).map(({ value }) => ({ judge, value })),

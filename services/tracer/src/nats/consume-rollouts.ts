@@ -16,6 +16,7 @@ import {
   type WorkItem,
 } from "@hone/messaging";
 import { type Episode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { readFinishReason } from "@hone/rl";
 import { type Context, injectContext, type Logger } from "@hone/telemetry";
 import type { BatchWriter } from "../domain/batch-writer.ts";
 import type { StoredRollout } from "../domain/ports.ts";
@@ -57,15 +58,19 @@ function storedRolloutOf({ message: scored, subject, trace }: WorkItem<Uint8Arra
     };
   } catch (error) {
     if (!(error instanceof TerminalError)) throw error;
-    throw new UndecodableMessageError(subject, `it does not name a rollout (${describeError(error)})`, {
-      cause: error,
-    });
+    throw new UndecodableMessageError(
+      subject,
+      `it is not the episode of a rollout (${describeError(error)})`,
+      {
+        cause: error,
+      },
+    );
   }
 }
 
-/** @throws {TerminalError} when the database cannot hold the episode, or its subject names another run. */
+/** @throws {TerminalError} when the database cannot hold the episode, the page cannot show it, or its subject names another run. */
 function checkStorable(
-  { runId, attempt, resumption }: Episode,
+  { runId, attempt, resumption, turns }: Episode,
   { step, task, index }: Slot,
   run: string,
 ): void {
@@ -75,6 +80,7 @@ function checkStorable(
       `a rollout cannot be stored: it is of the run ${runId}, but its subject names ${run}`,
     );
   }
+  for (const { finishReason } of turns) readFinishReason(finishReason);
   const largest = Math.max(attempt, resumption, step, task, index);
   if (largest > MAX_COLUMN) {
     throw new TerminalError(

@@ -221,9 +221,7 @@ function turnCard(turn, rollout, strip) {
           ),
         ]),
       ),
-      finishReason !== "" &&
-        finishReason !== "stop" &&
-        h("span", { class: "badge", data: { tone: "warn" } }, finishReason),
+      finishReason !== "stop" && h("span", { class: "badge", data: { tone: "warn" } }, finishReason),
       isInvalid && h("span", { class: "badge", data: { tone: "bad" } }, "invalid answer"),
     ),
     h(
