@@ -124,6 +124,20 @@ describe("layout", () => {
     assert.match(found({ "src/a.ts": "export default 1;" }), /has a default export; export it by name/);
     assert.equal(found({ "src/a-b.int.test.ts": "" }), "");
   });
+
+  test("wants what tests share in testing.ts or testing/", () => {
+    const index = { "src/index.ts": "/** Purpose. */" };
+    const found = (...paths: readonly string[]) => {
+      const files = Object.fromEntries(paths.map((path) => [path, ""]));
+      return messages(checkLayout, packageWith("libs/core", { ...index, ...files })).join();
+    };
+    assert.match(
+      found("src/db/testing-rows.ts"),
+      /testing-rows\.ts: is shared by tests; name it testing\.ts/,
+    );
+    assert.match(found("src/testing.ts", "src/testing/rows.ts"), /src\/testing\.ts: stands beside a folder/);
+    assert.equal(found("src/testing.ts", "src/db/testing/rows.ts", "src/db/testing/tables.ts"), "");
+  });
 });
 
 describe("sizes", () => {

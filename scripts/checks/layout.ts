@@ -5,6 +5,8 @@
  *     generated code may export its files instead.
  * Y2: a service has src/main.ts of at most 60 lines, src/config.ts, src/service.ts and a README.
  * Y3: packages are named after their folder, files are kebab-case, nothing is a default export.
+ * Y4: what tests share of one folder is its `testing.ts`, or where that is several files, its folder `testing/`; what several
+ *     packages share is in libs/testing, and whole stacks are in test/support.
  */
 
 import { isGenerated, type Package, type Problem, type SourceFile, type Workspace } from "./workspace.ts";
@@ -17,6 +19,7 @@ export function checkLayout(workspace: Workspace): Problem[] {
   const files = [...workspace.packages.flatMap((each) => each.files), ...workspace.looseFiles];
   return [
     ...workspace.packages.flatMap(checkPackage),
+    ...checkTestSupport(files.map(({ path }) => path)),
     ...files.filter((file) => !isGenerated(file.path)).flatMap(checkFile),
   ];
 }
@@ -58,6 +61,23 @@ function checkIndex(index: SourceFile): Problem[] {
   const rest = code.replace(/export (type )?\{[^}]*\} from "[^"]+";/g, "").trim();
   if (rest === "") return [];
   return [{ path, message: `has code of its own, where only re-exports belong: ${rest.split("\n")[0]}` }];
+}
+
+/** Y4 */
+function checkTestSupport(paths: readonly string[]): Problem[] {
+  const folders = new Set(paths.map((path) => path.slice(0, path.lastIndexOf("/"))));
+  return paths.flatMap((path) => {
+    if (/\/testing-[^/]+\.ts$/.test(path)) {
+      return [
+        {
+          path,
+          message: "is shared by tests; name it testing.ts, or give it a plain name in a folder testing/",
+        },
+      ];
+    }
+    if (!path.endsWith("/testing.ts") || !folders.has(path.slice(0, -".ts".length))) return [];
+    return [{ path, message: "stands beside a folder testing/; move it there under a plain name" }];
+  });
 }
 
 function checkFile(file: SourceFile): Problem[] {

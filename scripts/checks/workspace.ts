@@ -82,7 +82,6 @@ export const DEVELOPMENT_ONLY = [
   "\\.(test|suite)\\.ts$",
   "^(test|bench)/",
   "/(bench|test|testing|fixtures)/",
-  "/testing-[a-z-]+\\.ts$",
   "/testing\\.ts$",
 ];
 const DEVELOPMENT_ONLY_PATH = new RegExp(DEVELOPMENT_ONLY.join("|"));

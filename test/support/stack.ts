@@ -199,7 +199,7 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
 }
 
 /** The refusals of the bus in its log. */
-export function busRefusals(stateFolder: string): string[] {
+function busRefusals(stateFolder: string): string[] {
   const log = path.join(stateFolder, "nats", "nats-server.log");
   if (!existsSync(log)) return []; // the bus is not the stack's own
   const lines = readFileSync(log, "utf8").split("\n");

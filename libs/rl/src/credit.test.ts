@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
 import type { OutcomeRules } from "./algorithm/schema.ts";
 import { assignCredit } from "./credit.ts";
-import { rolloutOf } from "./testing-rollouts.ts";
+import { rolloutOf } from "./testing.ts";
 
 const RULES: OutcomeRules = { truncated: "keep", agentFailed: { reward: 0 }, timedOut: { reward: 0 } };
 const ALGORITHM = {

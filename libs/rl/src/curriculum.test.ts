@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
 import { type CurriculumConfig, successOf, TaskHistory } from "./curriculum.ts";
-import { rolloutOf } from "./testing-rollouts.ts";
+import { rolloutOf } from "./testing.ts";
 
 const CONFIG: CurriculumConfig = { kind: "success", low: 0.25, high: 0.75, window: 2, chance: 0.1 };
 const POSITIONS = Array.from({ length: 2_000 }, (_, position) => position);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { checkSample, versionRange } from "./rollout.ts";
-import { rolloutOf, sampleOf } from "./testing-rollouts.ts";
+import { rolloutOf, sampleOf } from "./testing.ts";
 
 describe("checkSample()", () => {
   const sample = sampleOf(2);

@@ -13,7 +13,7 @@ import { silentLogger } from "@hone/telemetry";
 import { ChatRenderer } from "@hone/tokenizer";
 import { chatmlTokenizer } from "@hone/tokenizer/testing";
 import "./domain/built-ins.ts";
-import { rowJob, runJob, WritingPolicy } from "./domain/testing-rollout.ts";
+import { rowJob, runJob, WritingPolicy } from "./domain/testing/row-rollouts.ts";
 import { type ServedSessions, serveSessions } from "./serve-sessions.ts";
 
 /* Plays commands and endpoints through real sessions: the example of docs/sessions.md, and servers that play or fail. */

@@ -18,7 +18,7 @@ import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run"
 import { silentLogger } from "@hone/telemetry";
 import { startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { RowFiles } from "./files/row-files.ts";
-import { testingHub } from "./files/testing-hub.ts";
+import { offlineHub } from "./files/testing/offline-hub.ts";
 import { serveDataset } from "./nats/serve.ts";
 
 const lake = (from: number, to: number) => ({
@@ -45,7 +45,7 @@ describe("dataset on a real bus", { timeout: 60_000 }, () => {
     responders = [0, 1].flatMap(() =>
       serveDataset(
         bus,
-        { files: new RowFiles(options), hub: testingHub({ root: folder.path }), keys: BoundKeys.none },
+        { files: new RowFiles(options), hub: offlineHub({ root: folder.path }), keys: BoundKeys.none },
         logger,
       ),
     );

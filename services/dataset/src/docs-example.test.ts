@@ -11,7 +11,7 @@ import { parquetWriteBuffer } from "hyparquet-writer";
 import { problemOfRow } from "./domain/check-rows.ts";
 import { RowFiles } from "./files/row-files.ts";
 import { openSource } from "./files/sources/open-source.ts";
-import { testingHub } from "./files/testing-hub.ts";
+import { offlineHub } from "./files/testing/offline-hub.ts";
 import { decodeSource } from "./nats/decode-source.ts";
 
 /* Runs the examples of docs/data.md as they stand there. */
@@ -48,7 +48,7 @@ describe("docs/data.md", async () => {
     const logger = silentLogger();
     const parts = {
       files: new RowFiles({ root, cacheFolder, logger }),
-      hub: testingHub({ root }),
+      hub: offlineHub({ root }),
       keys: BoundKeys.none,
     };
     const train = await openSource(decodeSource(dataset.train), parts);
@@ -73,7 +73,7 @@ describe("docs/data.md", async () => {
     try {
       const parts = {
         files: new RowFiles({ root, cacheFolder: path.join(root, "cache"), logger: silentLogger() }),
-        hub: testingHub({ root }),
+        hub: offlineHub({ root }),
         keys: BoundKeys.none,
       };
       const open = () => openSource(decodeSource({ source: "http", url: `http://127.0.0.1:${port}` }), parts);

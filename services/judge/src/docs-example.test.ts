@@ -6,7 +6,7 @@ import { CodeGate, type JudgeConfig, parseJudges, parseYaml } from "@hone/config
 import { Outcome } from "@hone/core";
 import { FinishReason } from "@hone/rl";
 import { temporaryFolder } from "@hone/testing";
-import { judgeParts } from "./domain/testing-episodes.ts";
+import { judgeParts } from "./domain/testing.ts";
 import { assemblePanel, judgedRowOf, scoreEpisode, type Verdict } from "./scoring.ts";
 
 /* Runs the examples of docs/judges.md as they stand there. */

@@ -28,7 +28,7 @@ import { RunStateSchema, ValidateReplySchema, ValidateRequestSchema } from "@hon
 import type { FinishReason } from "@hone/rl";
 import { silentLogger } from "@hone/telemetry";
 import { startNats } from "@hone/testing";
-import { judgeParts } from "./domain/testing-episodes.ts";
+import { judgeParts } from "./domain/testing.ts";
 import { consumeEpisodes } from "./nats/consume-episodes.ts";
 import { RunPanels } from "./nats/run-panels.ts";
 import { serveJudge } from "./nats/serve.ts";

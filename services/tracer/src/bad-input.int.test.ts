@@ -11,7 +11,7 @@ import { eventually } from "@hone/testing";
 import { absurdText, badBodies, withInputs } from "@hone/testing/fuzz";
 import fc from "fast-check";
 import { publishEvent } from "./testing/sample-run.ts";
-import { startStack, type TracerStack } from "./testing/testing-stack.ts";
+import { startStack, type TracerStack } from "./testing/stack.ts";
 
 const RUN = "fuzz-1";
 

@@ -7,7 +7,7 @@ import { RunPhase } from "@hone/proto-gen/run";
 import type { RunningService } from "@hone/service-kit";
 import { eventually } from "@hone/testing";
 import { publishEvent, publishSampleRun, publishState, type SampleRun } from "./testing/sample-run.ts";
-import { startStack, type TracerStack } from "./testing/testing-stack.ts";
+import { startStack, type TracerStack } from "./testing/stack.ts";
 
 /** Starts an OTLP receiver that accepts everything. */
 async function startReceiver(received: string[]) {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { type TestProject, testProject } from "../debug/testing-project.ts";
+import { type TestProject, testProject } from "../debug/testing.ts";
 import { loadRunFile } from "../run/load-run-file.ts";
 import { type CheckedPart, checkRun } from "./check-run.ts";
 

@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import { deadline } from "@hone/core";
 import { connectInspector } from "@hone/testing";
 import { REPOSITORY } from "../project.ts";
-import { AGENT_LINE, JUDGE_LINE, TOOL_LINE, testProject } from "./testing-project.ts";
+import { AGENT_LINE, JUDGE_LINE, TOOL_LINE, testProject } from "./testing.ts";
 
 /* Attaches a debugger as an editor does: over the inspector protocol, with breakpoints by file and line. */
 

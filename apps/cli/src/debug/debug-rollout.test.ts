@@ -9,7 +9,7 @@ import { openStartModel } from "@hone/trainer/start-model";
 import { loadRunFile } from "../run/load-run-file.ts";
 import type { PolicyChoice } from "./choose-policy.ts";
 import { type DebuggedRollout, debugRollout } from "./debug-rollout.ts";
-import { CALL, type TestProject, testProject } from "./testing-project.ts";
+import { CALL, type TestProject, testProject } from "./testing.ts";
 
 /* Plays one rollout in this process with a user's own agent, tool, environment and judge. */
 

@@ -15,7 +15,7 @@ import { mcpServerSchema } from "./mcp-config.ts";
 import { openMcpTools } from "./mcp-tools.ts";
 import type { Tool, ToolBuildContext } from "./tool.ts";
 
-const SERVER = path.join(import.meta.dirname, "testing-mcp-server.ts");
+const SERVER = path.join(import.meta.dirname, "testing", "mcp-server.ts");
 const signal = new AbortController().signal;
 const closes: (() => Promise<void>)[] = [];
 const NODE = path.basename(process.execPath);

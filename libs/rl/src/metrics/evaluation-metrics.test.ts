@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
 import type { OutcomeRules } from "../algorithm/schema.ts";
-import { rolloutOf } from "../testing-rollouts.ts";
+import { rolloutOf } from "../testing.ts";
 import { addEvaluationMetrics, passAtK } from "./evaluation-metrics.ts";
 import { MetricSet } from "./reduction.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
 import type { OutcomeRules } from "../algorithm/schema.ts";
-import { rolloutOf, sampleOf } from "../testing-rollouts.ts";
+import { rolloutOf, sampleOf } from "../testing.ts";
 import { MetricSet, Reduction } from "./reduction.ts";
 import { addRolloutMetrics } from "./rollout-metrics.ts";
 

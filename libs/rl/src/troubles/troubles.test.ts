@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
-import { rolloutOf } from "../testing-rollouts.ts";
+import { rolloutOf } from "../testing.ts";
 import { reasonKey, reasonLine } from "./failure-reason.ts";
 import { troublesOf, uniformFailureOf } from "./rollout-troubles.ts";
 

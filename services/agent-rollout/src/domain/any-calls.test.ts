@@ -10,7 +10,7 @@ import { chatmlTokenizer, TOOL_TEMPLATE } from "@hone/tokenizer/testing";
 import fc from "fast-check";
 import "./built-ins.ts";
 import type { RolloutRecord } from "./rollout-job.ts";
-import { rowJob, runJob, WritingPolicy } from "./testing-rollout.ts";
+import { rowJob, runJob, WritingPolicy } from "./testing/row-rollouts.ts";
 
 const LEGAL: ReadonlySet<Outcome> = new Set([Outcome.completed, Outcome.truncated]);
 const renderer = new ChatRenderer(chatmlTokenizer(TOOL_TEMPLATE));

@@ -5,7 +5,7 @@ import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
 import "./built-ins.ts";
 import { Endpoints } from "./endpoints.ts";
-import { lakeJob, play, rowOfLakeJob, writes } from "./testing-lake.ts";
+import { lakeJob, play, rowOfLakeJob, writes } from "./testing/lake-rollouts.ts";
 
 describe("a model behind an OpenAI-compatible API", () => {
   /** Starts a server that gives the test's answers one after the other, and keeps the requests. */

@@ -17,7 +17,7 @@ import { z } from "zod";
 import "./built-ins.ts";
 import { RolloutCancelledError, ServiceStoppingError } from "./errors.ts";
 import type { RolloutJob } from "./rollout-job.ts";
-import { lakeJob, lakeTokenizer, play, writes } from "./testing-lake.ts";
+import { lakeJob, lakeTokenizer, play, writes } from "./testing/lake-rollouts.ts";
 
 /** The behaviour of the test's agent and environment, which each test sets. */
 let behaveAgent: (rollout: AgentRollout<unknown>) => Promise<object> = async () => ({});

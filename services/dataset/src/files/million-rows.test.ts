@@ -10,7 +10,7 @@ import { pipeline } from "node:stream/promises";
 import { after, before, describe, test } from "node:test";
 import { promisify } from "node:util";
 import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
-import type { RowsCost } from "./testing-million-rows.ts";
+import type { RowsCost } from "./testing/million-rows.ts";
 
 const FEW = 1_000;
 const MANY = 1_000_000;
@@ -50,7 +50,7 @@ describe("a file of a million rows", { timeout: 120_000 }, () => {
   after(() => folder[Symbol.asyncDispose]());
 
   async function costOf(name: string): Promise<RowsCost> {
-    const program = path.join(import.meta.dirname, "testing-million-rows.ts");
+    const program = path.join(import.meta.dirname, "testing", "million-rows.ts");
     const args = [program, root, path.join(folder.path, "cache"), name];
     const { stdout } = await promisify(execFile)(process.execPath, args);
     return JSON.parse(stdout) as RowsCost;

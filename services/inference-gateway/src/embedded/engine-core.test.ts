@@ -13,7 +13,7 @@ import { RUN_COST } from "./embedded-engine.ts";
 import { EngineCore, type EngineCoreOptions } from "./engine-core.ts";
 import type { EngineEvent } from "./messages.ts";
 import type { RunItem } from "./policy-runner.ts";
-import { HashRunner, type HashRunnerOptions } from "./testing-hash-runner.ts";
+import { HashRunner, type HashRunnerOptions } from "./testing.ts";
 
 const options: EngineCoreOptions = {
   maxSequences: 32,

@@ -36,8 +36,8 @@ import { silentLogger } from "@hone/telemetry";
 import { eventually, startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { readInferenceGatewayConfig } from "../config.ts";
 import { inferenceGatewayService } from "../service.ts";
-import { TEST_SPEC, writePolicy } from "./testing/testing-policies.ts";
-import { TestVllmServer } from "./testing/testing-vllm-server.ts";
+import { FakeVllmServer } from "./testing/fake-vllm-server.ts";
+import { TEST_SPEC, writePolicy } from "./testing/policies.ts";
 
 const REPLICA = "gateway-1";
 const PATIENT = { deadlineMs: 60_000 };
@@ -48,7 +48,7 @@ describe("inference-gateway with a vLLM server beside it", { timeout: 180_000 },
   let bus: Bus;
   let runs: Bucket<RunState>;
   let replicas: Bucket<ReplicaState>;
-  let server: TestVllmServer;
+  let server: FakeVllmServer;
   let service: RunningService;
 
   before(async () => {
@@ -59,7 +59,7 @@ describe("inference-gateway with a vLLM server beside it", { timeout: 180_000 },
     runs = await openBucket(bus, BucketName.runState, RunStateSchema);
     replicas = await openBucket(bus, BucketName.replicas, ReplicaStateSchema);
     const start = await writePolicy(folder.path, "start", 0);
-    server = new TestVllmServer({
+    server = new FakeVllmServer({
       folder: start.folder,
       vocabularySize: TEST_SPEC.vocabSize,
       maxContextTokens: TEST_SPEC.maxPositions,

@@ -6,10 +6,10 @@ import { type EngineSuiteOptions, testInferenceEngine } from "../domain/inferenc
 import type { EngineServer } from "./engine-server.ts";
 import { ServerEngine } from "./server-engine.ts";
 import { SglangServer } from "./sglang/sglang-server.ts";
-import type { TestEngineServer } from "./testing/testing-engine-server.ts";
-import { TEST_SPEC, writePolicy } from "./testing/testing-policies.ts";
-import { TestSglangServer } from "./testing/testing-sglang-server.ts";
-import { TestVllmServer } from "./testing/testing-vllm-server.ts";
+import type { FakeEngineServer } from "./testing/fake-engine-server.ts";
+import { FakeSglangServer } from "./testing/fake-sglang-server.ts";
+import { FakeVllmServer } from "./testing/fake-vllm-server.ts";
+import { TEST_SPEC, writePolicy } from "./testing/policies.ts";
 import { VllmServer } from "./vllm/vllm-server.ts";
 
 const folder = await temporaryFolder("server-engines");
@@ -26,7 +26,7 @@ const shared = {
 
 function testServer(
   name: string,
-  make: () => { readonly test: TestEngineServer; readonly connect: (url: string) => EngineServer },
+  make: () => { readonly test: FakeEngineServer; readonly connect: (url: string) => EngineServer },
   canTruncate: EngineSuiteOptions["canTruncate"],
 ): void {
   const setUp = async () => {
@@ -49,23 +49,23 @@ const sglang = (url: string) => new SglangServer({ url });
 
 testServer(
   "vLLM",
-  () => ({ test: new TestVllmServer({ ...shared, scoring: "processed", chunkTokens: 3 }), connect: vllm }),
+  () => ({ test: new FakeVllmServer({ ...shared, scoring: "processed", chunkTokens: 3 }), connect: vllm }),
   true,
 );
 testServer(
   "an older vLLM, with the model's own logprobs",
-  () => ({ test: new TestVllmServer({ ...shared, scoring: "raw", isNew: false }), connect: vllm }),
+  () => ({ test: new FakeVllmServer({ ...shared, scoring: "raw", isNew: false }), connect: vllm }),
   false,
 );
 testServer(
   "SGLang",
-  () => ({ test: new TestSglangServer({ ...shared, scoring: "tempered" }), connect: sglang }),
+  () => ({ test: new FakeSglangServer({ ...shared, scoring: "tempered" }), connect: sglang }),
   false,
 );
 testServer(
   "an older SGLang, with chunks of what is new",
   () => ({
-    test: new TestSglangServer({ ...shared, scoring: "tempered", isNew: false, isIncremental: true }),
+    test: new FakeSglangServer({ ...shared, scoring: "tempered", isNew: false, isIncremental: true }),
     connect: sglang,
   }),
   false,

@@ -6,10 +6,10 @@ import { FinishReason } from "@hone/rl";
 import { eventually, temporaryFolder } from "@hone/testing";
 import { EngineFailedError, InvalidRequestError, PolicyLoadError } from "../domain/errors.ts";
 import { SglangServer } from "./sglang/sglang-server.ts";
-import { ask, engineOver } from "./testing/testing-engine-subject.ts";
-import { TEST_SPEC, writePolicy } from "./testing/testing-policies.ts";
-import { TestSglangServer } from "./testing/testing-sglang-server.ts";
-import { type TestVllmOptions, TestVllmServer } from "./testing/testing-vllm-server.ts";
+import { ask, engineOver } from "./testing/engine-subject.ts";
+import { FakeSglangServer } from "./testing/fake-sglang-server.ts";
+import { type FakeVllmOptions, FakeVllmServer } from "./testing/fake-vllm-server.ts";
+import { TEST_SPEC, writePolicy } from "./testing/policies.ts";
 import { VllmServer } from "./vllm/vllm-server.ts";
 
 const folder = await temporaryFolder("server-faults");
@@ -22,17 +22,17 @@ const shared = {
   vocabularySize: TEST_SPEC.vocabSize,
   maxContextTokens: TEST_SPEC.maxPositions,
 };
-const overVllm = (change: Partial<TestVllmOptions> = {}) =>
+const overVllm = (change: Partial<FakeVllmOptions> = {}) =>
   engineOver(
-    new TestVllmServer({ ...shared, scoring: "processed", ...change }),
+    new FakeVllmServer({ ...shared, scoring: "processed", ...change }),
     (url) => new VllmServer({ url }),
   );
 const overSglang = (keys: { readonly apiKey?: string; readonly adminKey?: string } = {}) =>
   engineOver(
-    new TestSglangServer({ ...shared, scoring: "tempered" }),
+    new FakeSglangServer({ ...shared, scoring: "tempered" }),
     (url) => new SglangServer({ url, ...keys }),
   );
-const reloads = (server: TestVllmServer) =>
+const reloads = (server: FakeVllmServer) =>
   server.calls
     .filter(({ path }) => path === "POST /collective_rpc")
     .map(({ body }) => (body.kwargs as { weights_path: string }).weights_path);
@@ -71,7 +71,7 @@ describe("an engine with a server that fails", () => {
 
   test("a server whose engine is in a long step keeps its weights", async () => {
     await using subject = await engineOver(
-      new TestVllmServer({ ...shared, scoring: "processed" }),
+      new FakeVllmServer({ ...shared, scoring: "processed" }),
       (url) => new VllmServer({ url, identifyDeadlineMs: 50 }),
     );
     const { engine, test: server } = subject;
@@ -88,7 +88,7 @@ describe("an engine with a server that fails", () => {
   });
 
   test("a load waits for a server that starts slowly", async () => {
-    const server = new TestVllmServer({ ...shared, scoring: "processed" });
+    const server = new FakeVllmServer({ ...shared, scoring: "processed" });
     for (let i = 0; i < 3; i++) server.fail("GET /health", 503, {});
     await using subject = await engineOver(server, (url) => new VllmServer({ url }));
     const { engine } = subject;
@@ -96,7 +96,7 @@ describe("an engine with a server that fails", () => {
     await engine.loadPolicy(first);
     assert.equal((await engine.generate(ask())).tokenIds.length, 20);
     const hurried = await engineOver(
-      new TestVllmServer({ ...shared, scoring: "processed" }),
+      new FakeVllmServer({ ...shared, scoring: "processed" }),
       (url) => new VllmServer({ url }),
       {
         readyWaitMs: 1,

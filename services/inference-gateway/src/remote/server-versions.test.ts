@@ -12,10 +12,10 @@ import type { PolicySource } from "../domain/inference-engine.ts";
 import { labelOf } from "./read-server-policy.ts";
 import { ServerEngine, type ServerEngineOptions } from "./server-engine.ts";
 import { SglangServer } from "./sglang/sglang-server.ts";
-import { ask, engineOver } from "./testing/testing-engine-subject.ts";
-import { TEST_SPEC, writePolicy } from "./testing/testing-policies.ts";
-import { TestSglangServer } from "./testing/testing-sglang-server.ts";
-import { TestVllmServer } from "./testing/testing-vllm-server.ts";
+import { ask, engineOver } from "./testing/engine-subject.ts";
+import { FakeSglangServer } from "./testing/fake-sglang-server.ts";
+import { FakeVllmServer } from "./testing/fake-vllm-server.ts";
+import { TEST_SPEC, writePolicy } from "./testing/policies.ts";
 import { VllmServer } from "./vllm/vllm-server.ts";
 
 const folder = await temporaryFolder("server-versions");
@@ -30,7 +30,7 @@ const shared = {
 };
 const overVllm = (change: { readonly takesAdapters?: boolean } = {}) =>
   engineOver(
-    new TestVllmServer({ ...shared, scoring: "processed", ...change }),
+    new FakeVllmServer({ ...shared, scoring: "processed", ...change }),
     (url) => new VllmServer({ url }),
   );
 const overSglang = (
@@ -38,7 +38,7 @@ const overSglang = (
   options: Partial<ServerEngineOptions> = {},
 ) =>
   engineOver(
-    new TestSglangServer({ ...shared, scoring: "tempered", ...change }),
+    new FakeSglangServer({ ...shared, scoring: "tempered", ...change }),
     (url) => new SglangServer({ url }),
     options,
   );
@@ -132,7 +132,7 @@ describe("versions of an engine with a server", () => {
   test("the server reads the model of a state, but not the optimizer in the same folder", async () => {
     const views = path.join(folder.path, "views");
     await using subject = await engineOver(
-      new TestVllmServer({ ...shared, scoring: "processed" }),
+      new FakeVllmServer({ ...shared, scoring: "processed" }),
       (url) => new VllmServer({ url }),
       { viewFolder: views },
     );

@@ -6,7 +6,7 @@ import { FinishReason } from "@hone/rl";
 import type { JudgedEpisode } from "./judged-episode.ts";
 import { assemblePanel } from "./panel.ts";
 import { outcomeOf, scoreEpisode } from "./score-episode.ts";
-import { judgeParts } from "./testing-episodes.ts";
+import { judgeParts } from "./testing.ts";
 
 function turn(info: Record<string, unknown>, responseText = "") {
   return { promptText: "", responseText, finishReason: FinishReason.stop, info };

@@ -6,7 +6,7 @@ import { ScoreRequestSchema } from "@hone/proto-gen/judge";
 import { EpisodeSchema, Outcome } from "@hone/proto-gen/rollout";
 import { anyMessage, corrupted, fuzz } from "@hone/testing/fuzz";
 import fc from "fast-check";
-import { judgeParts } from "../domain/testing-episodes.ts";
+import { judgeParts } from "../domain/testing.ts";
 import { answerScore } from "./answer-score.ts";
 import { judgeEpisode } from "./judge-episode.ts";
 import { Panels } from "./panels.ts";

@@ -13,7 +13,7 @@ import type { Browser, Page } from "playwright-core";
 import { findChromium, launchChromium } from "../testing/find-chromium.ts";
 import { sampleEpisode } from "../testing/sample-episode.ts";
 import { publishEvent, publishSampleRun, sampleMetrics } from "../testing/sample-run.ts";
-import { startStack, type TracerStack } from "../testing/testing-stack.ts";
+import { startStack, type TracerStack } from "../testing/stack.ts";
 
 const chromium = await findChromium(process.env.HONE_CHROMIUM);
 const skip =

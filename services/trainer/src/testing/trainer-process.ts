@@ -42,7 +42,7 @@ export async function runFile(changes: Record<string, unknown> = {}): Promise<st
 }
 
 /** The environment variables of a trainer. */
-export function trainerEnvironment(servers: { nats: string; postgres: string; stateDir: string }) {
+function trainerEnvironment(servers: { nats: string; postgres: string; stateDir: string }) {
   return {
     HONE_NATS_URL: servers.nats,
     HONE_DATABASE_URL: servers.postgres,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Rollout, TurnSpan } from "../../rollout.ts";
-import { rolloutOf } from "../../testing-rollouts.ts";
+import { rolloutOf } from "../../testing.ts";
 import { algorithmSchema } from "../schema.ts";
 import type { RewardedGroup, RewardedRollout } from "./advantage.ts";
 import { type AdvantageConfig, comparesGroup, computeAdvantages } from "./registry.ts";

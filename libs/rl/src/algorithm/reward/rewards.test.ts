@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { assignCredit } from "../../credit.ts";
-import { rolloutOf, sampleOf } from "../../testing-rollouts.ts";
+import { rolloutOf, sampleOf } from "../../testing.ts";
 import { filterFlatGroups } from "../sampling/flat-groups.ts";
 import { algorithmSchema } from "../schema.ts";
 import { adaptKlCoefficient, meanKl, rewardKl } from "./kl-penalty.ts";

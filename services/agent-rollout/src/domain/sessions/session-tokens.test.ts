@@ -13,7 +13,7 @@ import { chatmlTokenizer, FORGETFUL_TEMPLATE, TOOL_TEMPLATE } from "@hone/tokeni
 import { SessionOverError } from "./errors.ts";
 import type { OpenRole } from "./open-session.ts";
 import { SessionHost } from "./session-host.ts";
-import { openTestSession, requestOf } from "./testing-sessions.ts";
+import { openTestSession, requestOf } from "./testing.ts";
 
 const NUM_CONVERSATIONS = 2_400;
 const MAX_CALLS = 7;

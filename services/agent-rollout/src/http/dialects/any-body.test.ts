@@ -5,7 +5,7 @@ import { ApiRequestError } from "@hone/service-kit";
 import { badJson, withInputs } from "@hone/testing/fuzz";
 import type { Dialect } from "./dialect.ts";
 import { DIALECTS } from "./dialects.ts";
-import { NO_HISTORY } from "./testing-replies.ts";
+import { NO_HISTORY } from "./testing.ts";
 
 const parameters = { type: "object", properties: { q: { type: "string" } } };
 const common = { model: "m", temperature: 0.5, top_p: 0.9, stream: true };

@@ -4,7 +4,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { ApiRequestError } from "@hone/service-kit";
 import type { SessionFailure } from "../../domain/sessions/session-call.ts";
 import { MESSAGES } from "./messages.ts";
-import { fetchOf, NO_HISTORY, REPLIES, replyingFetch } from "./testing-replies.ts";
+import { fetchOf, NO_HISTORY, REPLIES, replyingFetch } from "./testing.ts";
 
 const asked = { model: "m", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] };
 const parse = (changes: object) =>

@@ -5,7 +5,7 @@ import type { ChatMessage } from "@hone/tokenizer";
 import OpenAI from "openai";
 import type { SessionFailure } from "../../domain/sessions/session-call.ts";
 import { RESPONSES } from "./responses.ts";
-import { fetchOf, HEAD, NO_HISTORY, REPLIES, replyingFetch } from "./testing-replies.ts";
+import { fetchOf, HEAD, NO_HISTORY, REPLIES, replyingFetch } from "./testing.ts";
 
 const asked = { model: "m", input: "Hi" };
 const parse = (changes: object, context = NO_HISTORY as Parameters<typeof RESPONSES.parse>[1]) =>

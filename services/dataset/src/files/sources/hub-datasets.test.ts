@@ -10,7 +10,7 @@ import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { SourceError } from "../../errors.ts";
 import { decodeSource } from "../../nats/decode-source.ts";
 import { RowFiles } from "../row-files.ts";
-import { testingHub } from "../testing-hub.ts";
+import { offlineHub } from "../testing/offline-hub.ts";
 import { openSource } from "./open-source.ts";
 
 describe("data sets of the hub", () => {
@@ -32,7 +32,7 @@ describe("data sets of the hub", () => {
     const { isOffline = false, patienceMs } = more;
     const root = folder.path;
     const settings = { endpoint: server.endpoint, cacheDir: path.join(root, "cache"), isOffline };
-    const hub = testingHub({ root, settings, ...(patienceMs !== undefined && { patienceMs }) });
+    const hub = offlineHub({ root, settings, ...(patienceMs !== undefined && { patienceMs }) });
     const files = new RowFiles({ root, cacheFolder: path.join(root, "rows"), logger: silentLogger() });
     return (spec: object) =>
       openSource(decodeSource({ source: "hugging_face", path: "owner/name", ...spec }), {

@@ -15,7 +15,7 @@ import type { Task } from "../../domain/task.ts";
 import { SourceError } from "../../errors.ts";
 import { decodeSource } from "../../nats/decode-source.ts";
 import { RowFiles } from "../row-files.ts";
-import { testingHub } from "../testing-hub.ts";
+import { offlineHub } from "../testing/offline-hub.ts";
 import { openSource } from "./open-source.ts";
 
 describe("sources of rows", () => {
@@ -42,7 +42,7 @@ describe("sources of rows", () => {
     put(name, rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
   const open = (spec: unknown, environment: Record<string, string> = {}) => {
     const keys = new BoundKeys("HONE_DATASET_KEY", environment, "the dataset service");
-    return openSource(decodeSource(spec), { files, hub: testingHub({ root }), keys });
+    return openSource(decodeSource(spec), { files, hub: offlineHub({ root }), keys });
   };
   const all = async (spec: unknown) => {
     const order = await open(spec);

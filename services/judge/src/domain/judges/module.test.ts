@@ -4,7 +4,7 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { CodeGate } from "@hone/config";
 import { temporaryFolder } from "@hone/testing";
-import { answered, judgementOf, judgeParts } from "../testing-episodes.ts";
+import { answered, judgementOf, judgeParts } from "../testing.ts";
 
 describe("the judge module", () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { PythonSandbox } from "@hone/sandbox";
-import { answered, judgementOf, judgeParts } from "../testing-episodes.ts";
+import { answered, judgementOf, judgeParts } from "../testing.ts";
 import { TestRunners } from "./python/test-runners.ts";
-import { casesIn, NUM_CASES } from "./python/testing-cases.ts";
+import { casesIn, NUM_CASES } from "./python/testing.ts";
 
 describe("the judge python, case by case", { timeout: 1_800_000 }, () => {
   const sandbox = new PythonSandbox({ maxProcesses: 2 });

@@ -4,9 +4,9 @@ import { after, describe, test } from "node:test";
 import { delay } from "@hone/core";
 import { PythonSandbox } from "@hone/sandbox";
 import { JudgeError } from "../../errors.ts";
-import { answered, judgementOf, judgeParts } from "../testing-episodes.ts";
+import { answered, judgementOf, judgeParts } from "../testing.ts";
 import { TestRunners } from "./python/test-runners.ts";
-import { casesIn, NUM_CASES, SOLVE_TESTS } from "./python/testing-cases.ts";
+import { casesIn, NUM_CASES, SOLVE_TESTS } from "./python/testing.ts";
 
 const TESTS = JSON.stringify([
   "assert add(2, 3) == 5",

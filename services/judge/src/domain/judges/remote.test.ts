@@ -6,7 +6,7 @@ import { parseJudges } from "@hone/config";
 import { judgeKeys } from "../../judge-keys.ts";
 import { assemblePanel } from "../panel.ts";
 import { scoreGroup } from "../score-group.ts";
-import { answered, judgementOf, judgeParts } from "../testing-episodes.ts";
+import { answered, judgementOf, judgeParts } from "../testing.ts";
 
 /** A request that the server got. */
 interface Asked {

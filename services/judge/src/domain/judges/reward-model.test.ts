@@ -6,7 +6,7 @@ import { Add, Cast, Concat, Graph, Mul, ReduceSum, serialize } from "@hone/tenso
 import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { ChatRenderer } from "@hone/tokenizer";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
-import { answered, judgementOf, judgeParts } from "../testing-episodes.ts";
+import { answered, judgementOf, judgeParts } from "../testing.ts";
 
 describe("the judge reward_model", () => {
   let folder: TemporaryFolder;

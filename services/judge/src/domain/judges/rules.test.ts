@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { JudgeError } from "../../errors.ts";
-import { answered, judgementOf } from "../testing-episodes.ts";
+import { answered, judgementOf } from "../testing.ts";
 
 /** The judge's value for an episode whose second and last answer is `answer`. */
 async function score(judge: object, answer: string, truth: unknown): Promise<number> {

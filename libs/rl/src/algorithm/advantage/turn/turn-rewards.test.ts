@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
 import { advantagesOfSample, assignCredit, hasAdvantage } from "../../../credit.ts";
 import type { Rollout, Score } from "../../../rollout.ts";
-import { rolloutOf } from "../../../testing-rollouts.ts";
+import { rolloutOf } from "../../../testing.ts";
 import type { OutcomeRules } from "../../schema.ts";
 import { groupRelative } from "../group/grpo.ts";
 import type { AdvantageConfig } from "../registry.ts";

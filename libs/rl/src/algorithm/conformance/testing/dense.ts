@@ -1,7 +1,7 @@
 /** From the rows of the golden cases (rows by positions, with a mask) to Hone's rollouts and back. */
 
 import type { TurnSpan } from "../../../rollout.ts";
-import { rolloutOf } from "../../../testing-rollouts.ts";
+import { rolloutOf } from "../../../testing.ts";
 import type { RewardedGroup, RewardedRollout, RolloutAdvantage } from "../../advantage/advantage.ts";
 import type { Matrix } from "./golden.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
 import "../../built-ins.ts";
-import { LEAN_LAKE, lakeJob, lakeTokenizer, play, writes } from "../../testing-lake.ts";
+import { LEAN_LAKE, lakeJob, lakeTokenizer, play, writes } from "../../testing/lake-rollouts.ts";
 
 describe("the agent frozen_lake", () => {
   test("gives each turn a prompt of its own when it shows no earlier turns", async () => {

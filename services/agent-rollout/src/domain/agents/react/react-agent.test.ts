@@ -4,7 +4,7 @@ import { Outcome } from "@hone/core";
 import { ChatRenderer } from "@hone/tokenizer";
 import { chatmlTokenizer, TOOL_TEMPLATE } from "@hone/tokenizer/testing";
 import "../../built-ins.ts";
-import { rowJob, runJob, WritingPolicy } from "../../testing-rollout.ts";
+import { rowJob, runJob, WritingPolicy } from "../../testing/row-rollouts.ts";
 
 const renderer = new ChatRenderer(chatmlTokenizer(TOOL_TEMPLATE));
 const CALL = '<tool_call>\n{"name": "calculator", "arguments": {"expression": "6 * 7"}}\n</tool_call>';

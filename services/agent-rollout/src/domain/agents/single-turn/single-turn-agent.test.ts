@@ -3,8 +3,8 @@ import { describe, test } from "node:test";
 import { Outcome, TerminalError } from "@hone/core";
 import "../../built-ins.ts";
 import type { RolloutJob } from "../../rollout-job.ts";
-import { play, rowOfLakeJob, writes } from "../../testing-lake.ts";
-import type { WritingPolicy } from "../../testing-rollout.ts";
+import { play, rowOfLakeJob, writes } from "../../testing/lake-rollouts.ts";
+import type { WritingPolicy } from "../../testing/row-rollouts.ts";
 
 describe("the agent single_turn", () => {
   const configFiles: Readonly<Record<string, string>> = {

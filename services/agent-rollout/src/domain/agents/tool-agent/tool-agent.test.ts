@@ -13,7 +13,7 @@ import { CHATML_TEMPLATE, chatmlTokenizer, TOOL_TEMPLATE } from "@hone/tokenizer
 import { z } from "zod";
 import "../../built-ins.ts";
 import type { RolloutRecord } from "../../rollout-job.ts";
-import { rowJob, runJob, WritingPolicy } from "../../testing-rollout.ts";
+import { rowJob, runJob, WritingPolicy } from "../../testing/row-rollouts.ts";
 
 const renderer = new ChatRenderer(chatmlTokenizer(TOOL_TEMPLATE));
 const ROW = { prompt: "What is 6 * 7?" };

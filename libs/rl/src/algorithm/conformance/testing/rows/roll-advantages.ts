@@ -160,7 +160,7 @@ function endsOfSegments(rewards: Matrix, mask: Matrix): number[][] {
 }
 
 /** Returns of segments at the positions of their tokens; each run of sampled tokens is a turn. */
-export function segmentRows(rewards: Matrix, mask: Matrix, gamma: number): number[][] {
+function segmentRows(rewards: Matrix, mask: Matrix, gamma: number): number[][] {
   return rewards.map((row, i) => {
     const bits = mask[i]!;
     const segments = segmentsOf(bits);

@@ -12,10 +12,10 @@ import { CodeGate } from "@hone/config";
 import { FinishReason } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
-import { Endpoints } from "./endpoints.ts";
-import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
-import { runRollout } from "./run-rollout.ts";
-import { SessionHost } from "./sessions/session-host.ts";
+import { Endpoints } from "../endpoints.ts";
+import type { RolloutJob, RolloutRecord } from "../rollout-job.ts";
+import { runRollout } from "../run-rollout.ts";
+import { SessionHost } from "../sessions/session-host.ts";
 
 /** Writes one text for each call, in order and then always the last one, and keeps the calls. */
 export class WritingPolicy implements Policy {

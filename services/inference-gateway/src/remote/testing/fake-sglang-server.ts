@@ -4,22 +4,22 @@ import type { ServerResponse } from "node:http";
 import {
   answerJson,
   beginEvents,
-  TestEngineServer,
-  type TestRequest,
-  type TestServerOptions,
-} from "./testing-engine-server.ts";
+  FakeEngineServer,
+  type FakeRequest,
+  type FakeServerOptions,
+} from "./fake-engine-server.ts";
 
-export interface TestSglangOptions extends TestServerOptions {
+export interface FakeSglangOptions extends FakeServerOptions {
   /** Pause with modes, `/model_info`, seeds, spans of weight versions. @default true */
   readonly isNew?: boolean;
   /** `--incremental-streaming-output`. @default false */
   readonly isIncremental?: boolean;
 }
 
-export class TestSglangServer extends TestEngineServer {
-  readonly #settings: TestSglangOptions;
+export class FakeSglangServer extends FakeEngineServer {
+  readonly #settings: FakeSglangOptions;
 
-  constructor(options: TestSglangOptions) {
+  constructor(options: FakeSglangOptions) {
     super(options);
     this.#settings = options;
     const { isNew = true, takesAdapters = false } = options;
@@ -106,7 +106,7 @@ export class TestSglangServer extends TestEngineServer {
       return refuse("The input is longer than the model's context length.");
     if (adapter !== undefined && !this.adapters.has(adapter))
       return refuse(`LoRA adapter ${adapter} is not loaded.`);
-    const request: TestRequest = {
+    const request: FakeRequest = {
       id: String(body.rid),
       promptIds,
       sampling: {
@@ -140,7 +140,7 @@ export class TestSglangServer extends TestEngineServer {
     response.end();
   }
 
-  #answer(request: TestRequest, from: number): object {
+  #answer(request: FakeRequest, from: number): object {
     const { id, ids, logprobs, tops, labels, end, matched } = request;
     const isEmptyAbort = end === "abort" && ids.length === 0;
     return {
@@ -165,7 +165,7 @@ export class TestSglangServer extends TestEngineServer {
   }
 }
 
-function reasonOf({ ids }: TestRequest, end: TestRequest["end"], matched: number | undefined): object | null {
+function reasonOf({ ids }: FakeRequest, end: FakeRequest["end"], matched: number | undefined): object | null {
   if (end === undefined) return null;
   if (end === "stop") return { type: "stop", matched };
   return end === "length"

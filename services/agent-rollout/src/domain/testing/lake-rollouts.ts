@@ -3,10 +3,10 @@
 import path from "node:path";
 import type { Policy } from "@hone/agents";
 import { ChatRenderer, loadTokenizer } from "@hone/tokenizer";
-import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
-import { jobOf, type RunJobOptions, runJob, WritingPolicy } from "./testing-rollout.ts";
+import type { RolloutJob, RolloutRecord } from "../rollout-job.ts";
+import { jobOf, type RunJobOptions, runJob, WritingPolicy } from "./row-rollouts.ts";
 
-const example = path.join(import.meta.dirname, "../../../../examples/01-frozen-lake");
+const example = path.join(import.meta.dirname, "../../../../../examples/01-frozen-lake");
 
 export const lakeTokenizer = await loadTokenizer(example);
 const renderer = new ChatRenderer(lakeTokenizer);

@@ -3,15 +3,15 @@
 import type { GenerateRequest } from "../../domain/inference-engine.ts";
 import type { EngineServer } from "../engine-server.ts";
 import { ServerEngine, type ServerEngineOptions } from "../server-engine.ts";
-import type { TestEngineServer } from "./testing-engine-server.ts";
+import type { FakeEngineServer } from "./fake-engine-server.ts";
 
-export interface EngineSubject<Test extends TestEngineServer> extends AsyncDisposable {
+export interface EngineSubject<Test extends FakeEngineServer> extends AsyncDisposable {
   readonly test: Test;
   readonly engine: ServerEngine;
 }
 
 /** The engine is gone before its server is. */
-export async function engineOver<Test extends TestEngineServer>(
+export async function engineOver<Test extends FakeEngineServer>(
   test: Test,
   connect: (url: string) => EngineServer,
   options: Partial<ServerEngineOptions> = {},

@@ -3,10 +3,10 @@
 import { readFileSync } from "node:fs";
 import { BoundKeys } from "@hone/config";
 import { silentLogger } from "@hone/telemetry";
-import { decodeSource } from "../nats/decode-source.ts";
-import { RowFiles } from "./row-files.ts";
-import { openSource } from "./sources/open-source.ts";
-import { testingHub } from "./testing-hub.ts";
+import { decodeSource } from "../../nats/decode-source.ts";
+import { RowFiles } from "../row-files.ts";
+import { openSource } from "../sources/open-source.ts";
+import { offlineHub } from "./offline-hub.ts";
 
 /** What this program prints. */
 export interface RowsCost {
@@ -23,7 +23,7 @@ const files = new RowFiles({ root, cacheFolder, logger: silentLogger() });
 const before = process.cpuUsage();
 const order = await openSource(decodeSource({ source: "jsonl", path }), {
   files,
-  hub: testingHub({ root }),
+  hub: offlineHub({ root }),
   keys: BoundKeys.none,
 });
 const tasks = await order.take({ runSeed: 1, cursor: 0, count: 256, isShuffled: true });

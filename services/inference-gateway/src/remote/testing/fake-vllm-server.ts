@@ -4,12 +4,12 @@ import type { ServerResponse } from "node:http";
 import {
   answerJson,
   beginEvents,
-  TestEngineServer,
-  type TestRequest,
-  type TestServerOptions,
-} from "./testing-engine-server.ts";
+  FakeEngineServer,
+  type FakeRequest,
+  type FakeServerOptions,
+} from "./fake-engine-server.ts";
 
-export interface TestVllmOptions extends TestServerOptions {
+export interface FakeVllmOptions extends FakeServerOptions {
   /** Without the routes of VLLM_SERVER_DEV_MODE. @default true */
   readonly isDevelopment?: boolean;
   /** Whether it has `/weight_info`, `token_ids` and the count of cached tokens. @default true */
@@ -18,14 +18,14 @@ export interface TestVllmOptions extends TestServerOptions {
 
 const MODEL = "the-model";
 
-export class TestVllmServer extends TestEngineServer {
+export class FakeVllmServer extends FakeEngineServer {
   /** During a step only the server answers, and not its engine. */
   isEngineBusy = false;
   readonly #isNew: boolean;
   readonly #startedAt = Date.now();
   #starts = 0;
 
-  constructor(options: TestVllmOptions) {
+  constructor(options: FakeVllmOptions) {
     super(options);
     const { isDevelopment = true, isNew = true, takesAdapters = false } = options;
     this.#isNew = isNew;
@@ -125,7 +125,7 @@ export class TestVllmServer extends TestEngineServer {
       const message = "Parameter 'cache_salt' must be at most 128 characters and must not contain '@', '/'";
       return answerJson(response, errorOf(message, 400), 400);
     }
-    const request: TestRequest = {
+    const request: FakeRequest = {
       id: "cmpl-1",
       promptIds: prompt,
       sampling: {
@@ -161,7 +161,7 @@ export class TestVllmServer extends TestEngineServer {
     response.end();
   }
 
-  #chunk({ id, ids, logprobs, tops, end }: TestRequest, from: number): object {
+  #chunk({ id, ids, logprobs, tops, end }: FakeRequest, from: number): object {
     const name = (token: number) => `token_id:${token}`;
     const choice = {
       index: 0,

@@ -16,7 +16,7 @@ import { Random } from "@hone/core";
 import type { TokenLogprob } from "../../domain/inference-engine.ts";
 import { Sampler } from "../../domain/sampling/sampler.ts";
 
-export interface TestServerOptions {
+export interface FakeServerOptions {
   /** Folder that it is "started with". */
   readonly folder: string;
   readonly vocabularySize: number;
@@ -30,7 +30,7 @@ export interface TestServerOptions {
   readonly eosTokenIds?: readonly number[];
 }
 
-export interface TestSampling {
+export interface FakeSampling {
   readonly temperature: number;
   readonly topP: number;
   readonly topK: number;
@@ -39,10 +39,10 @@ export interface TestSampling {
 }
 
 /** A request that is being generated. */
-export interface TestRequest {
+export interface FakeRequest {
   readonly id: string;
   readonly promptIds: readonly number[];
-  readonly sampling: TestSampling;
+  readonly sampling: FakeSampling;
   readonly maxTokens: number;
   readonly stopTokenIds: readonly number[];
   readonly seed: number;
@@ -70,14 +70,14 @@ export type Route = (request: {
 
 export const START_LABEL = "default";
 
-export abstract class TestEngineServer {
-  protected readonly options: TestServerOptions;
+export abstract class FakeEngineServer {
+  protected readonly options: FakeServerOptions;
   /** `POST /path` */
   protected readonly routes = new Map<string, Route>();
   readonly calls: RecordedCall[] = [];
-  readonly running = new Set<TestRequest>();
+  readonly running = new Set<FakeRequest>();
   /** Called before each token: a test may wait here, change something, or throw. */
-  beforeToken: (request: TestRequest) => Promise<void> | void = () => undefined;
+  beforeToken: (request: FakeRequest) => Promise<void> | void = () => undefined;
   /** Answers instead of a route, once for each entry. */
   readonly failures = new Map<string, { readonly status: number; readonly body: object }[]>();
   protected label = START_LABEL;
@@ -91,7 +91,7 @@ export abstract class TestEngineServer {
   #port = 0;
   readonly #sampler: Sampler;
 
-  constructor(options: TestServerOptions) {
+  constructor(options: FakeServerOptions) {
     this.options = options;
     this.#weights = hashOf(options.folder);
     this.#sampler = new Sampler(options.vocabularySize);
@@ -152,7 +152,7 @@ export abstract class TestEngineServer {
 
   /** Generates to the end. @param onTokens called with new tokens, at most once a chunk. */
   protected async generate(
-    request: TestRequest,
+    request: FakeRequest,
     adapter: string | undefined,
     response: ServerResponse,
     onTokens: (() => void) | undefined,
@@ -181,7 +181,7 @@ export abstract class TestEngineServer {
     }
   }
 
-  #step(request: TestRequest, adapter: string | undefined, uniform: number): void {
+  #step(request: FakeRequest, adapter: string | undefined, uniform: number): void {
     const { ids, promptIds, sampling, maxTokens, stopTokenIds } = request;
     const weights = this.#weights ^ (adapter === undefined ? 0 : (this.adapters.get(adapter) ?? 0));
     const logits = this.#logits(weights, [...promptIds, ...ids]);
