@@ -50,8 +50,8 @@ export function runIdOf(name: string, requestSequence: number): string {
 }
 
 /**
- * @returns the id by which a stream stores a message of a rollout once. After a failed run was resumed its rollouts are
- * made anew, and the stream stores each once more.
+ * @returns the id by which a stream stores a message of a rollout only once. After a failed run was resumed, its rollouts are
+ * made again, and the stream stores each of them once more.
  */
 export function messageIdOf(id: string, resumption: number): string {
   return resumption === 0 ? id : `${id}~${resumption}`;

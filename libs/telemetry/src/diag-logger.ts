@@ -5,7 +5,7 @@ import type { Logger } from "./logger.ts";
 
 /** A receiver that is away fails every batch: one line in this time says so, with the count of those left out. */
 const QUIET_MS = 30_000;
-/** Kinds of messages that are told apart; beyond them everything counts as one kind. */
+/** Maximum number of kinds of messages that are distinguished; all further messages count as one kind. */
 const MAX_KINDS = 64;
 
 interface Kind {

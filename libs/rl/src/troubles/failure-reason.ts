@@ -48,7 +48,7 @@ export function reasonKey(reason: string): string {
     .trim();
 }
 
-/** A folder for temporary files, and what stands directly below it, whose name is made up anew each time. */
+/** A folder for temporary files, and the entry directly below it, whose name is different each time. */
 const TEMPORARY_PATH =
   /((?:\/private)?\/(?:tmp|var\/tmp|var\/folders\/\w+\/\w+\/T|dev\/shm)\/|\\Temp\\)[^\s/\\'":)]+/gi;
 

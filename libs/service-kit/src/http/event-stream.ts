@@ -1,8 +1,8 @@
 /**
- * An answer of server-sent events, each sent as soon as it is there.
+ * A response of server-sent events; each event is sent as soon as it is available.
  *
- * V1: something is sent at least once per heartbeat, as proxies close connections that are silent.
- * V2: whoever makes the events hears when the client goes away.
+ * V1: Something is sent at least once per heartbeat interval, because proxies close silent connections.
+ * V2: The producer of the events is informed when the client disconnects.
  */
 
 import type { Context } from "hono";

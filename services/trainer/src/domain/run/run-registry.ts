@@ -66,7 +66,7 @@ export interface RunRegistry {
   requestControl(runId: string, verb: "cancel" | "pause" | "resume"): Promise<RunRecord | undefined>;
   load(runId: string): Promise<RunRecord | undefined>;
   /**
-   * Lets a failed run go on from its last committed version. Rollouts of it that were not trained are made anew.
+   * Lets a failed run continue from its last committed version. Rollouts that were not trained on are made again.
    * @returns what became of the request; undefined when there is no such run.
    */
   resume(runId: string): Promise<Resumption | undefined>;
