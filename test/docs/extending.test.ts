@@ -157,7 +157,7 @@ async function filesNaming(word: RegExp): Promise<string[]> {
 /** Copies packages and services without their tests, and links the installed dependencies. */
 async function copyTree(target: string): Promise<void> {
   const isWanted = (source: string) =>
-    !/(^|\/)(node_modules|fixtures|bench|testing)$|\.(test|suite)\.ts$/.test(source);
+    !/(^|\/)(node_modules|fixtures|bench|testing)$|(\.(test|suite)|\/testing)\.ts$/.test(source);
   for (const part of ["libs", "services", "tsconfig.base.json"]) {
     await cp(path.join(REPOSITORY, part), path.join(target, part), { recursive: true, filter: isWanted });
   }

@@ -3,19 +3,13 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import {
-  type Bus,
-  connectBus,
-  ensureTopology,
-  StreamName,
-  subjects,
-  ValidatingService,
-} from "@hone/messaging";
+import { StreamName, subjects, ValidatingService } from "@hone/messaging";
+import { startBus, type TestBus } from "@hone/messaging/testing";
 import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { type RunningService, startService } from "@hone/service-kit";
 import { silentLogger } from "@hone/telemetry";
-import { eventually, startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { absurdText, badBodies, damaged, fuzz, withInputs } from "@hone/testing/fuzz";
 import fc from "fast-check";
 import { readDatasetConfig } from "./config.ts";
@@ -33,19 +27,16 @@ const LAKE = {
 const ROWS = { source: "jsonl", path: "rows.jsonl" };
 
 describe("dataset and bad input", { timeout: 120_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
   let folder: TemporaryFolder;
-  let bus: Bus;
+  let bus: TestBus;
   let service: RunningService;
   before(async () => {
-    nats = await startNats();
     folder = await temporaryFolder("dataset-bad");
-    bus = await connectBus({ url: nats.url, name: "dataset-bad-input" });
-    await ensureTopology(bus);
+    bus = await startBus();
     await writeFile(path.join(folder.path, "rows.jsonl"), '{"q":"a"}\n{"q":"b"}\n');
     service = await startService(datasetService, {
       config: readDatasetConfig({
-        HONE_NATS_URL: nats.url,
+        HONE_NATS_URL: bus.server.url,
         HONE_FILES: folder.path,
         HONE_STATE_DIR: path.join(folder.path, "state"),
       }),
@@ -56,7 +47,6 @@ describe("dataset and bad input", { timeout: 120_000 }, () => {
   after(async () => {
     await service?.stop();
     await bus?.close();
-    await nats?.stop();
     await folder?.[Symbol.asyncDispose]();
   });
 

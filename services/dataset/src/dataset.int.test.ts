@@ -4,19 +4,12 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { BoundKeys } from "@hone/config";
-import {
-  type Bus,
-  connectBus,
-  ensureTopology,
-  type Responder,
-  request,
-  subjects,
-  ValidatingService,
-} from "@hone/messaging";
+import { type Responder, request, subjects, ValidatingService } from "@hone/messaging";
+import { startBus, type TestBus } from "@hone/messaging/testing";
 import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { silentLogger } from "@hone/telemetry";
-import { startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { RowFiles } from "./files/row-files.ts";
 import { offlineHub } from "./files/testing/offline-hub.ts";
 import { serveDataset } from "./nats/serve.ts";
@@ -29,16 +22,13 @@ const lake = (from: number, to: number) => ({
 });
 
 describe("dataset on a real bus", { timeout: 60_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
   let folder: TemporaryFolder;
-  let bus: Bus;
+  let bus: TestBus;
   let responders: Responder[];
 
   before(async () => {
-    nats = await startNats();
     folder = await temporaryFolder("dataset");
-    bus = await connectBus({ url: nats.url, name: "dataset-test" });
-    await ensureTopology(bus);
+    bus = await startBus();
     // Two replicas, which must give the same answers.
     const logger = silentLogger();
     const options = { root: folder.path, cacheFolder: path.join(folder.path, "cache"), logger };
@@ -54,7 +44,6 @@ describe("dataset on a real bus", { timeout: 60_000 }, () => {
   after(async () => {
     await Promise.all(responders.map((responder) => responder.drain()));
     await bus.close();
-    await nats.stop();
     await folder[Symbol.asyncDispose]();
   });
 

@@ -3,21 +3,14 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { saveCheckpoint } from "@hone/checkpoint";
-import {
-  BucketName,
-  type Bus,
-  connectBus,
-  ensureTopology,
-  StreamName,
-  subjects,
-  ValidatingService,
-} from "@hone/messaging";
+import { BucketName, StreamName, subjects, ValidatingService } from "@hone/messaging";
+import { startBus, type TestBus } from "@hone/messaging/testing";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
 import { GenerateReplySchema, GenerateRequestSchema } from "@hone/proto-gen/policy";
 import { RunPhase, RunStateSchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { type RunningService, startService } from "@hone/service-kit";
 import { silentLogger } from "@hone/telemetry";
-import { eventually, startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { badBodies, withInputs } from "@hone/testing/fuzz";
 import { readInferenceGatewayConfig } from "./config.ts";
 import { inferenceGatewayService } from "./service.ts";
@@ -33,18 +26,15 @@ const spec = resolveModelSpec({
 });
 
 describe("inference-gateway and bad input", { timeout: 120_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
   let folder: TemporaryFolder;
-  let bus: Bus;
+  let bus: TestBus;
   let service: RunningService;
   before(async () => {
-    nats = await startNats();
     folder = await temporaryFolder("gateway-bad");
-    bus = await connectBus({ url: nats.url, name: "gateway-bad-input" });
-    await ensureTopology(bus);
+    bus = await startBus();
     service = await startService(inferenceGatewayService, {
       config: readInferenceGatewayConfig({
-        HONE_NATS_URL: nats.url,
+        HONE_NATS_URL: bus.server.url,
         HONE_STATE_DIR: folder.path,
         HONE_INSTANCE_ID: REPLICA,
         HONE_INFERENCE_VERSION_WAIT_MS: "50",
@@ -57,7 +47,6 @@ describe("inference-gateway and bad input", { timeout: 120_000 }, () => {
   after(async () => {
     await service?.stop({ graceMs: 500 });
     await bus?.close();
-    await nats?.stop();
     await folder?.[Symbol.asyncDispose]();
   });
 

@@ -7,15 +7,13 @@ import { parseRunFile } from "@hone/config";
 import {
   type Bucket,
   BucketName,
-  type Bus,
-  connectBus,
-  ensureTopology,
   openBucket,
   request,
   requestStream,
   subjects,
   ValidatingService,
 } from "@hone/messaging";
+import { startBus, type TestBus } from "@hone/messaging/testing";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
 import {
   FinishReason,
@@ -36,7 +34,7 @@ import {
 } from "@hone/proto-gen/run";
 import { type RunningService, startService } from "@hone/service-kit";
 import { createLogger, LogLevel } from "@hone/telemetry";
-import { eventually, startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { readInferenceGatewayConfig } from "./config.ts";
 import { inferenceGatewayService } from "./service.ts";
 
@@ -57,19 +55,16 @@ type AskFields = Pick<
 >;
 
 describe("inference-gateway on a real bus", { timeout: 120_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
   let folder: TemporaryFolder;
-  let bus: Bus;
+  let bus: TestBus;
   let runs: Bucket<RunState>;
   let replicas: Bucket<ReplicaState>;
   let service: RunningService;
   const logged: Record<string, unknown>[] = [];
 
   before(async () => {
-    nats = await startNats();
     folder = await temporaryFolder("inference-gateway");
-    bus = await connectBus({ url: nats.url, name: "gateway-test" });
-    await ensureTopology(bus);
+    bus = await startBus();
     runs = await openBucket(bus, BucketName.runState, RunStateSchema);
     replicas = await openBucket(bus, BucketName.replicas, ReplicaStateSchema);
     service = await start();
@@ -77,13 +72,12 @@ describe("inference-gateway on a real bus", { timeout: 120_000 }, () => {
   after(async () => {
     await service.stop();
     await bus.close();
-    await nats.stop();
     await folder[Symbol.asyncDispose]();
   });
 
   async function start(): Promise<RunningService> {
     const config = readInferenceGatewayConfig({
-      HONE_NATS_URL: nats.url,
+      HONE_NATS_URL: bus.server.url,
       HONE_STATE_DIR: folder.path,
       HONE_INSTANCE_ID: REPLICA,
       HONE_INFERENCE_HEARTBEAT_MS: "50",

@@ -3,21 +3,19 @@ import { after, before, describe, test } from "node:test";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
   BucketName,
-  type Bus,
-  connectBus,
-  ensureTopology,
   openBucket,
   publishBytes,
   StreamName,
   subjects,
   ValidatingService,
 } from "@hone/messaging";
+import { startBus, type TestBus } from "@hone/messaging/testing";
 import { ScoreReplySchema, ScoreRequestSchema } from "@hone/proto-gen/judge";
 import { EpisodeSchema, Outcome, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { RunStateSchema, ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import { type RunningService, startService } from "@hone/service-kit";
 import { silentLogger } from "@hone/telemetry";
-import { eventually, startNats } from "@hone/testing";
+import { eventually } from "@hone/testing";
 import { badBodies, withInputs } from "@hone/testing/fuzz";
 import { readJudgeConfig } from "./config.ts";
 import { judgeService } from "./service.ts";
@@ -34,19 +32,16 @@ const valid = create(EpisodeSchema, {
 });
 
 describe("judge and bad input", { timeout: 120_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let bus: Bus;
+  let bus: TestBus;
   let service: RunningService;
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "judge-bad-input" });
-    await ensureTopology(bus);
+    bus = await startBus();
     const states = await openBucket(bus, BucketName.runState, RunStateSchema);
     const configJson = '{"judge":[{"kind":"environment","weight":1},{"kind":"format","weight":0.5}]}';
     for (const runId of [RUN, "after-1"])
       await states.put(runId, create(RunStateSchema, { runId, configJson }));
     service = await startService(judgeService, {
-      config: readJudgeConfig({ HONE_NATS_URL: nats.url }),
+      config: readJudgeConfig({ HONE_NATS_URL: bus.server.url }),
       logger: silentLogger(),
     });
     await service.becameReady;
@@ -54,7 +49,6 @@ describe("judge and bad input", { timeout: 120_000 }, () => {
   after(async () => {
     await service?.stop();
     await bus?.close();
-    await nats?.stop();
   });
 
   const countOf = async (stream: StreamName) => (await bus.manager.streams.info(stream)).state.messages;

@@ -5,9 +5,6 @@ import { after, before, describe, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
   BucketName,
-  type Bus,
-  connectBus,
-  ensureTopology,
   openBucket,
   publishBytes,
   publishStored,
@@ -17,6 +14,7 @@ import {
   subjects,
   ValidatingService,
 } from "@hone/messaging";
+import { startBus, type TestBus } from "@hone/messaging/testing";
 import {
   GroupReplySchema,
   GroupRequestSchema,
@@ -27,7 +25,6 @@ import { type Episode, EpisodeSchema, Outcome, ScoredEpisodeSchema } from "@hone
 import { RunStateSchema, ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import type { FinishReason } from "@hone/rl";
 import { silentLogger } from "@hone/telemetry";
-import { startNats } from "@hone/testing";
 import { judgeParts } from "./domain/testing.ts";
 import { consumeEpisodes } from "./nats/consume-episodes.ts";
 import { RunPanels } from "./nats/run-panels.ts";
@@ -61,8 +58,7 @@ function episode(index: number, overrides: Overrides = {}): Episode {
 }
 
 describe("judge on a real bus", { timeout: 60_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let bus: Bus;
+  let bus: TestBus;
   let panels: RunPanels;
   /** Publishes the state of a run, as the trainer does before the first job. */
   const publishRun = async (runId: string, judge: unknown = JUDGES) => {
@@ -71,16 +67,11 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
   };
 
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "judge-test" });
-    await ensureTopology(bus);
+    bus = await startBus();
     panels = await RunPanels.open(bus, judgeParts());
     for (const run of ["run-1", "run-2", "run-3", "run-4", "run-9"]) await publishRun(run);
   });
-  after(async () => {
-    await bus.close();
-    await nats.stop();
-  });
+  after(() => bus?.close());
 
   const scoredOf = (run: string, signal: AbortSignal) =>
     readOrdered(bus, ScoredEpisodeSchema, {

@@ -2,20 +2,11 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import {
-  BucketName,
-  connectBus,
-  ensureTopology,
-  openBucket,
-  publishBytes,
-  StreamName,
-  subjects,
-} from "@hone/messaging";
+import { BucketName, openBucket, StreamName } from "@hone/messaging";
 import { RunPhase, RunStateSchema } from "@hone/proto-gen/run";
-import { eventually, startNats, startPostgres, temporaryFolder } from "@hone/testing";
-import postgres from "postgres";
-import { startFakePeers } from "./testing/fake-peers.ts";
-import { followEvents, runFile, startTrainer } from "./testing/trainer-process.ts";
+import { eventually } from "@hone/testing";
+import { runFile, startTrainer } from "./testing/trainer-process.ts";
+import { startTrainerWorld } from "./testing/trainer-world.ts";
 
 const RUN_DEADLINE_MS = 120_000;
 const STEPS = 10;
@@ -31,16 +22,8 @@ const HUGE_EPISODE_BYTES = 300_000;
 test("a run continues when its steps fill the stream of episodes, and says so when a single step does", {
   timeout: 480_000,
 }, async () => {
-  await using nats = await startNats();
-  await using database = await startPostgres();
-  await using folder = await temporaryFolder("episodes");
-  const bus = await connectBus({ url: nats.url, name: "test" });
-  await ensureTopology(bus);
-  const peers = startFakePeers(bus);
-  const ended = new AbortController();
-  const events = followEvents(bus, ended.signal);
-  const sql = postgres(database.url, { onnotice: () => undefined });
-  const servers = { nats: nats.url, postgres: database.url, stateDir: folder.path };
+  await using world = await startTrainerWorld();
+  const { bus, sql, peers, servers } = world;
   const start = (maxBytes: number) => startTrainer(servers, { HONE_EPISODES_MAX_BYTES: String(maxBytes) });
   const sizeOf = async () => (await bus.manager.streams.info(StreamName.episodes)).config.max_bytes;
   let trainer = await start(LARGE_BYTES);
@@ -55,12 +38,10 @@ test("a run continues when its steps fill the stream of episodes, and says so wh
     });
     const submit = async (paddingBytes: number) => {
       peers.paddingBytes = paddingBytes;
-      return `small-${(await publishBytes(bus, subjects.runRequest(), text, undefined)).sequence}`;
+      return world.submit(text);
     };
     const endOf = async (runId: string) => {
-      const end = await eventually(`the end of ${runId}`, () => events.of("ended", runId)[0], {
-        deadlineMs: RUN_DEADLINE_MS,
-      });
+      const end = await world.endOf(runId, RUN_DEADLINE_MS);
       assert.equal(end.phase, RunPhase.COMPLETED, end.reason);
       const [row] =
         await sql`select state_digest, recovery_version, epoch from trainer.runs where run_id = ${runId}`;
@@ -99,10 +80,6 @@ test("a run continues when its steps fill the stream of episodes, and says so wh
     trainer = await start(LARGE_BYTES);
     assert.equal((await endOf(runId)).digest, wide.digest);
   } finally {
-    ended.abort();
     await trainer.stop();
-    await peers.stop();
-    await sql.end();
-    await bus.close();
   }
 });

@@ -4,69 +4,41 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import {
-  type Bus,
-  connectBus,
-  ensureTopology,
-  publishBytes,
-  RunControl,
-  request,
-  StreamName,
-  subjects,
-} from "@hone/messaging";
+import { RunControl, request, StreamName, subjects } from "@hone/messaging";
 import { ControlReplySchema, ControlRequestSchema, RunPhase } from "@hone/proto-gen/run";
-import { eventually, startNats, startPostgres, type TemporaryFolder, temporaryFolder } from "@hone/testing";
-import postgres from "postgres";
-import { type FakePeers, startFakePeers } from "./testing/fake-peers.ts";
-import { followEvents, KillableTrainer, runFile } from "./testing/trainer-process.ts";
+import { eventually } from "@hone/testing";
+import { KillableTrainer, runFile } from "./testing/trainer-process.ts";
+import { startTrainerWorld, type TrainerWorld } from "./testing/trainer-world.ts";
 
 const RUN_DEADLINE_MS = 60_000;
 const TRAINER = { steps: 3, epochs: 2, minibatches: 2, optimizer: { kind: "adamw", learningRate: 0.01 } };
 
 describe("a run that failed", { timeout: 240_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let database: Awaited<ReturnType<typeof startPostgres>>;
-  let folder: TemporaryFolder;
-  let bus: Bus;
-  let peers: FakePeers;
+  let world: TrainerWorld;
   let trainer: KillableTrainer;
-  let sql: postgres.Sql;
-  let events: ReturnType<typeof followEvents>;
-  const ended = new AbortController();
 
   before(async () => {
-    [nats, database, folder] = await Promise.all([startNats(), startPostgres(), temporaryFolder("failed")]);
-    bus = await connectBus({ url: nats.url, name: "test" });
-    await ensureTopology(bus);
-    peers = startFakePeers(bus);
-    events = followEvents(bus, ended.signal);
-    trainer = new KillableTrainer(process, { nats: nats.url, postgres: database.url, stateDir: folder.path });
+    world = await startTrainerWorld();
+    trainer = new KillableTrainer(process, world.servers);
     trainer.start();
-    sql = postgres(database.url, { onnotice: () => undefined });
   });
   after(async () => {
-    ended.abort();
     await trainer?.kill();
-    await peers?.stop();
-    await sql?.end();
-    await bus?.close();
-    await Promise.all([nats?.stop(), database?.stop()]);
-    await folder?.[Symbol.asyncDispose]();
+    await world?.[Symbol.asyncDispose]();
   });
 
   async function submit(name: string, trainerKeys: Record<string, unknown> = {}): Promise<string> {
-    const text = await runFile({ name, trainer: { ...TRAINER, ...trainerKeys } });
-    return `${name}-${(await publishBytes(bus, subjects.runRequest(), text, undefined)).sequence}`;
+    return world.submit(await runFile({ name, trainer: { ...TRAINER, ...trainerKeys } }));
   }
 
   function endOf(runId: string, resumption = 0) {
-    const find = () => events.of("ended", runId).find((end) => end.resumption === resumption);
+    const find = () => world.events.of("ended", runId).find((end) => end.resumption === resumption);
     return eventually(`the end of ${runId}`, find, { deadlineMs: RUN_DEADLINE_MS });
   }
 
   function control(verb: RunControl, runId: string) {
     return request(
-      bus,
+      world.bus,
       subjects.runControl(verb, runId),
       ControlRequestSchema,
       create(ControlRequestSchema, { runId }),
@@ -76,7 +48,7 @@ describe("a run that failed", { timeout: 240_000 }, () => {
   }
 
   const failIn = (run: string, step: number) => {
-    peers.failureOf = ({ runId, slot }) =>
+    world.peers.failureOf = ({ runId, slot }) =>
       runId.startsWith(run) && slot?.step === step
         ? { outcome: "agent_failed", reason: `no such module (port ${40_000 + slot.task * 10 + slot.index})` }
         : undefined;
@@ -84,11 +56,12 @@ describe("a run that failed", { timeout: 240_000 }, () => {
 
   async function trainedOf(runId: string) {
     const run = await eventually(`the row of ${runId} to say that it is over`, async () => {
-      const [row] = await sql`select version, state_digest, stage from trainer.runs where run_id = ${runId}`;
+      const [row] =
+        await world.sql`select version, state_digest, stage from trainer.runs where run_id = ${runId}`;
       return row?.stage === "active" ? undefined : row;
     });
     const ledger =
-      await sql`select slot, version, reward, advantage from trainer.ledger where run_id = ${runId} order by slot`;
+      await world.sql`select slot, version, reward, advantage from trainer.ledger where run_id = ${runId} order by slot`;
     return { ...run, ledger: ledger.map((row) => ({ ...row })) };
   }
 
@@ -109,9 +82,9 @@ describe("a run that failed", { timeout: 240_000 }, () => {
       assert.equal(state?.troubles?.outcomes[0]?.count, 16);
       const failed = await trainedOf(runId);
       assert.equal(failed.ledger.length, 16);
-      const jobs = await bus.manager.streams.info(StreamName.jobs);
+      const jobs = await world.bus.manager.streams.info(StreamName.jobs);
       assert.equal(jobs.state.messages, 0);
-      const states = await readdir(`${folder.path}/runs/${runId}/state`);
+      const states = await readdir(`${world.servers.stateDir}/runs/${runId}/state`);
       assert.ok(
         states.every((name) => !name.startsWith(".")),
         states.join(),
@@ -119,23 +92,26 @@ describe("a run that failed", { timeout: 240_000 }, () => {
 
       // The cause is still there, so the run fails again on rollouts made now. A trainer that died here would decide the same.
       assert.equal((await control(RunControl.resume, runId)).error, "");
-      await eventually("the second try", () => peers.executed.length > 0 && events.of("resumed", runId)[0]);
+      await eventually(
+        "the second try",
+        () => world.peers.executed.length > 0 && world.events.of("resumed", runId)[0],
+      );
       await trainer.killAndRestart();
       assert.equal((await endOf(runId, 1)).phase, RunPhase.FAILED);
       assert.deepEqual(await trainedOf(runId), failed);
 
-      peers.failureOf = () => undefined;
+      world.peers.failureOf = () => undefined;
       const resumed = await control(RunControl.resume, runId);
       assert.equal(resumed.error, "");
       assert.equal(resumed.state?.resumption, 2);
       assert.equal((await endOf(runId, 2)).phase, RunPhase.COMPLETED);
       assert.deepEqual(await trainedOf(runId), await trainedOf(calm));
       assert.deepEqual(
-        events.of("stepCompleted", runId).map(({ step }) => step),
+        world.events.of("stepCompleted", runId).map(({ step }) => step),
         [1, 2, 3],
       );
       await eventually("the removal of every episode", async () => {
-        return (await bus.manager.streams.info(StreamName.episodes)).state.messages === 0;
+        return (await world.bus.manager.streams.info(StreamName.episodes)).state.messages === 0;
       });
     });
   }
@@ -145,28 +121,29 @@ describe("a run that failed", { timeout: 240_000 }, () => {
     const first = await submit("twice");
     await endOf(first);
     const hold = Promise.withResolvers<void>();
-    peers.failureOf = () => undefined;
-    peers.beforeEpisode = ({ runId }) => (runId.startsWith("twice") ? hold.promise : Promise.resolve());
+    world.peers.failureOf = () => undefined;
+    world.peers.beforeEpisode = ({ runId }) => (runId.startsWith("twice") ? hold.promise : Promise.resolve());
     const second = await submit("twice");
-    await eventually("the second to be accepted", () => events.of("accepted", second)[0]);
+    await eventually("the second to be accepted", () => world.events.of("accepted", second)[0]);
     assert.match(
       (await control(RunControl.resume, first)).error,
       new RegExp(`while ${second}, of the same name`),
     );
     hold.resolve();
-    peers.beforeEpisode = async () => undefined;
+    world.peers.beforeEpisode = async () => undefined;
     await endOf(second);
   });
 
   test("is not resumed if it was cancelled or completed", async () => {
     const hold = Promise.withResolvers<void>();
-    peers.beforeEpisode = ({ runId }) => (runId.startsWith("stopped") ? hold.promise : Promise.resolve());
+    world.peers.beforeEpisode = ({ runId }) =>
+      runId.startsWith("stopped") ? hold.promise : Promise.resolve();
     const stopped = await submit("stopped");
-    await eventually("its acceptance", () => events.of("accepted", stopped)[0]);
+    await eventually("its acceptance", () => world.events.of("accepted", stopped)[0]);
     await control(RunControl.cancel, stopped);
     await endOf(stopped);
     hold.resolve();
-    peers.beforeEpisode = async () => undefined;
+    world.peers.beforeEpisode = async () => undefined;
     const done = await submit("done");
     await endOf(done);
     for (const [runId, stage] of [

@@ -5,12 +5,10 @@ import { createHash } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
-import { connectBus, ensureTopology, publishBytes, subjects } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
-import { eventually, startNats, startPostgres, temporaryFolder } from "@hone/testing";
-import postgres from "postgres";
-import { startFakePeers } from "./testing/fake-peers.ts";
-import { followEvents, KillableTrainer, runFile } from "./testing/trainer-process.ts";
+import { eventually } from "@hone/testing";
+import { KillableTrainer, runFile } from "./testing/trainer-process.ts";
+import { startTrainerWorld } from "./testing/trainer-world.ts";
 
 const STEPS = 4;
 const RUN_DEADLINE_MS = 60_000;
@@ -18,20 +16,9 @@ const RUN_DEADLINE_MS = 60_000;
 test("a run whose trainer is killed repeatedly trains the same as an undisturbed run", {
   timeout: 180_000,
 }, async () => {
-  await using nats = await startNats();
-  await using database = await startPostgres();
-  await using folder = await temporaryFolder("kill");
-  const bus = await connectBus({ url: nats.url, name: "test" });
-  await ensureTopology(bus);
-  const peers = startFakePeers(bus);
-  const ended = new AbortController();
-  const events = followEvents(bus, ended.signal);
-  const sql = postgres(database.url, { onnotice: () => undefined });
-  const trainer = new KillableTrainer(process, {
-    nats: nats.url,
-    postgres: database.url,
-    stateDir: folder.path,
-  });
+  await using world = await startTrainerWorld();
+  const { sql, peers, events, servers, endOf } = world;
+  const trainer = new KillableTrainer(process, servers);
   trainer.start();
   try {
     const fileOf = (changes: Record<string, unknown>) =>
@@ -46,12 +33,7 @@ test("a run whose trainer is killed repeatedly trains the same as an undisturbed
           ...changes,
         },
       });
-    const submit = async (changes: Record<string, unknown> = {}) => {
-      const text = await fileOf(changes);
-      return `small-${(await publishBytes(bus, subjects.runRequest(), text, undefined)).sequence}`;
-    };
-    const endOf = (runId: string) =>
-      eventually(`the end of ${runId}`, () => events.of("ended", runId)[0], { deadlineMs: RUN_DEADLINE_MS });
+    const submit = async (changes: Record<string, unknown> = {}) => world.submit(await fileOf(changes));
     const outcomeOf = async (runId: string) => ({
       digest: (await sql`select state_digest from trainer.runs where run_id = ${runId}`)[0]?.state_digest,
       ledger: (
@@ -104,7 +86,7 @@ test("a run whose trainer is killed repeatedly trains the same as an undisturbed
     await eventually("the end of step 1", endOfStep(1), { deadlineMs: RUN_DEADLINE_MS });
     await trainer.kill();
     const [row] = await sql`select state_folder, state_files from trainer.runs where run_id = ${runId}`;
-    const file = path.join(folder.path, row?.state_folder, "optimizer.safetensors");
+    const file = path.join(servers.stateDir, row?.state_folder, "optimizer.safetensors");
     const bytes = await readFile(file);
     for (let at = bytes.length - 4; at > bytes.length / 2; at -= 4_000) bytes.writeFloatLE(0.25, at);
     await writeFile(file, bytes);
@@ -116,10 +98,6 @@ test("a run whose trainer is killed repeatedly trains the same as an undisturbed
       assert.ok(reason.includes(part), reason);
     }
   } finally {
-    ended.abort();
     await trainer.kill();
-    await peers.stop();
-    await sql.end();
-    await bus.close();
   }
 });

@@ -19,6 +19,7 @@ import { eventually, startNats, startPostgres, temporaryFolder } from "@hone/tes
 import postgres from "postgres";
 import { startFakePeers } from "./testing/fake-peers.ts";
 import { followEvents, runFile, startTrainer } from "./testing/trainer-process.ts";
+import { startTrainerWorld } from "./testing/trainer-world.ts";
 
 const RUN_DEADLINE_MS = 90_000;
 /** Smaller than what a run of this file writes, and several times what one step writes. */
@@ -84,14 +85,9 @@ test("a run survives a restart of the bus and of the database", { timeout: 240_0
 test("a run continues while the tracer cannot store anything, and reports what the tracer lost", {
   timeout: 240_000,
 }, async () => {
-  await using folder = await temporaryFolder("tracer-outage");
-  const [nats, database] = await Promise.all([startNats(), startPostgres()]);
-  const bus = await connectBus({ url: nats.url, name: "test" });
-  await ensureTopology(bus);
-  const peers = startFakePeers(bus);
-  const ended = new AbortController();
-  const events = followEvents(bus, ended.signal);
-  const trainer = await startTrainer({ nats: nats.url, postgres: database.url, stateDir: folder.path });
+  await using world = await startTrainerWorld();
+  const { bus, events } = world;
+  const trainer = await startTrainer(world.servers);
   const { config } = await bus.manager.streams.info(StreamName.episodes);
   await bus.manager.streams.update(StreamName.episodes, { ...config, max_bytes: SMALL_EPISODES_BYTES });
   let refused = 0;
@@ -110,11 +106,8 @@ test("a run continues while the tracer cannot store anything, and reports what t
     const text = await runFile({
       trainer: { steps: 24, minibatches: 2, optimizer: { kind: "adamw", learningRate: 0.01 } },
     });
-    const { sequence } = await publishBytes(bus, subjects.runRequest(), text, undefined);
-    const runId = `small-${sequence}`;
-    const end = await eventually("the end", () => events.of("ended", runId)[0], {
-      deadlineMs: RUN_DEADLINE_MS,
-    });
+    const runId = await world.submit(text);
+    const end = await world.endOf(runId, RUN_DEADLINE_MS);
     assert.equal(end.phase, RunPhase.COMPLETED);
     assert.ok(refused > 0, "the tracer must have begun");
     const lost = await eventually("what the tracer lost", () => events.of("rolloutsUnread", runId).at(-1));
@@ -122,11 +115,7 @@ test("a run continues while the tracer cannot store anything, and reports what t
     const { state } = await bus.manager.streams.info(StreamName.episodes);
     assert.ok(state.bytes <= SMALL_EPISODES_BYTES / 2, `${state.bytes} bytes wait for the tracer`);
   } finally {
-    ended.abort();
     await trainer.stop();
     await tracer.stop();
-    await peers.stop();
-    await bus.close();
-    await Promise.all([nats.stop(), database.stop()]);
   }
 });

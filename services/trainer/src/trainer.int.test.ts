@@ -4,9 +4,6 @@ import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import {
   BucketName,
-  type Bus,
-  connectBus,
-  ensureTopology,
   openBucket,
   publishBytes,
   RunControl,
@@ -22,58 +19,33 @@ import {
   RunStateSchema,
 } from "@hone/proto-gen/run";
 import type { RunningService } from "@hone/service-kit";
-import { eventually, startNats, startPostgres, type TemporaryFolder, temporaryFolder } from "@hone/testing";
-import postgres from "postgres";
-import { type FakePeers, startFakePeers, startValidator } from "./testing/fake-peers.ts";
-import { followEvents, runFile, startTrainer } from "./testing/trainer-process.ts";
+import { eventually } from "@hone/testing";
+import { startValidator } from "./testing/fake-peers.ts";
+import { runFile, startTrainer } from "./testing/trainer-process.ts";
+import { startTrainerWorld, type TrainerWorld } from "./testing/trainer-world.ts";
 
 const RUN_DEADLINE_MS = 60_000;
 
 describe("trainer", { timeout: 240_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let database: Awaited<ReturnType<typeof startPostgres>>;
-  let folder: TemporaryFolder;
-  let bus: Bus;
-  let peers: FakePeers;
+  let world: TrainerWorld;
   let trainer: RunningService;
-  let sql: postgres.Sql;
-  let events: ReturnType<typeof followEvents>;
-  const ended = new AbortController();
-
-  const servers = () => ({ nats: nats.url, postgres: database.url, stateDir: folder.path });
 
   before(async () => {
-    [nats, database, folder] = await Promise.all([startNats(), startPostgres(), temporaryFolder("trainer")]);
-    bus = await connectBus({ url: nats.url, name: "test" });
-    await ensureTopology(bus);
-    peers = startFakePeers(bus);
-    events = followEvents(bus, ended.signal);
-    trainer = await startTrainer(servers());
-    sql = postgres(database.url, { onnotice: () => undefined });
+    world = await startTrainerWorld();
+    trainer = await startTrainer(world.servers);
   });
   after(async () => {
-    ended.abort();
     await trainer?.stop();
-    await peers?.stop();
-    await sql?.end();
-    await bus?.close();
-    await Promise.all([nats?.stop(), database?.stop()]);
-    await folder?.[Symbol.asyncDispose]();
+    await world?.[Symbol.asyncDispose]();
   });
 
   async function publishRun(text: string): Promise<number> {
-    return (await publishBytes(bus, subjects.runRequest(), text, undefined)).sequence;
-  }
-
-  async function endOf(runId: string) {
-    return eventually(`the end of ${runId}`, () => events.of("ended", runId)[0], {
-      deadlineMs: RUN_DEADLINE_MS,
-    });
+    return (await publishBytes(world.bus, subjects.runRequest(), text, undefined)).sequence;
   }
 
   function control(verb: RunControl, runId: string) {
     return request(
-      bus,
+      world.bus,
       subjects.runControl(verb, runId),
       ControlRequestSchema,
       create(ControlRequestSchema, { runId }),
@@ -84,28 +56,28 @@ describe("trainer", { timeout: 240_000 }, () => {
 
   test("a run leads from its request to a checkpoint and trains on each rollout once", async () => {
     const runId = `small-${await publishRun(await runFile())}`;
-    const end = await endOf(runId);
+    const end = await world.endOf(runId);
     assert.equal(end.phase, RunPhase.COMPLETED);
     assert.equal(end.checkpoint, `runs/${runId}/checkpoints/step-3`);
     assert.deepEqual(
-      events.of("stepCompleted", runId).map(({ step, version }) => [step, version]),
+      world.events.of("stepCompleted", runId).map(({ step, version }) => [step, version]),
       [
         [1, 1],
         [2, 2],
         [3, 3],
       ],
     );
-    const { metrics } = events.of("stepCompleted", runId)[0]!;
+    const { metrics } = world.events.of("stepCompleted", runId)[0]!;
     assert.equal(metrics.episodes, 16);
     assert.equal(metrics["outcome/completed"], 16);
     assert.equal(metrics.updates, 4);
     for (const name of ["reward/mean", "loss", "grad_norm", "entropy", "mismatch/max", "time/train_ms"]) {
       assert.ok(Number.isFinite(metrics[name]), name);
     }
-    const rows = await sql`select slot from trainer.ledger where run_id = ${runId}`;
+    const rows = await world.sql`select slot from trainer.ledger where run_id = ${runId}`;
     assert.equal(rows.length, 48);
-    assert.deepEqual((await readdir(`${folder.path}/runs/${runId}/state`)).sort(), ["2-1", "3-1"]);
-    const names = await readdir(`${folder.path}/${end.checkpoint}`);
+    assert.deepEqual((await readdir(`${world.servers.stateDir}/runs/${runId}/state`)).sort(), ["2-1", "3-1"]);
+    const names = await readdir(`${world.servers.stateDir}/${end.checkpoint}`);
     for (const name of ["config.json", "model.safetensors", "tokenizer.json"])
       assert.ok(names.includes(name), name);
     const { state } = await control(RunControl.status, runId);
@@ -122,25 +94,25 @@ describe("trainer", { timeout: 240_000 }, () => {
     const first = `twin-a-${await publishRun(text)}`;
     const second = `twin-b-${await publishRun(named("twin-b"))}`;
     const other = `twin-c-${await publishRun(named("twin-c").replace('"seed":11', '"seed":12'))}`;
-    await Promise.all([first, second, other].map(endOf));
+    await Promise.all([first, second, other].map((runId) => world.endOf(runId)));
     const digests = await Promise.all(
       [first, second, other].map(
         async (runId) =>
-          (await sql`select state_digest from trainer.runs where run_id = ${runId}`)[0]?.state_digest,
+          (await world.sql`select state_digest from trainer.runs where run_id = ${runId}`)[0]?.state_digest,
       ),
     );
     assert.equal(digests[0], digests[1]);
     assert.notEqual(digests[0], digests[2]);
     const warm =
-      await sql`select count(*)::int as n from trainer.ledger where run_id = ${first} and version = 0`;
+      await world.sql`select count(*)::int as n from trainer.ledger where run_id = ${first} and version = 0`;
     assert.equal(warm[0]?.n, 6);
   });
 
   test("a run whose jobs do not fit into JOBS says so while it waits, and then gets every rollout", async () => {
-    const { config } = await bus.manager.streams.info(StreamName.jobs);
+    const { config } = await world.bus.manager.streams.info(StreamName.jobs);
     const hold = Promise.withResolvers<void>();
-    peers.beforeEpisode = (job) => (job.runId.startsWith("crowded") ? hold.promise : Promise.resolve());
-    await bus.manager.streams.update(StreamName.jobs, { ...config, max_msgs_per_subject: 3 });
+    world.peers.beforeEpisode = (job) => (job.runId.startsWith("crowded") ? hold.promise : Promise.resolve());
+    await world.bus.manager.streams.update(StreamName.jobs, { ...config, max_msgs_per_subject: 3 });
     try {
       const runId = `crowded-${await publishRun(await runFile({ name: "crowded" }))}`;
       await eventually(
@@ -152,12 +124,12 @@ describe("trainer", { timeout: 240_000 }, () => {
         { deadlineMs: RUN_DEADLINE_MS },
       );
       hold.resolve();
-      assert.equal((await endOf(runId)).phase, RunPhase.COMPLETED);
-      assert.equal((await sql`select slot from trainer.ledger where run_id = ${runId}`).length, 48);
+      assert.equal((await world.endOf(runId)).phase, RunPhase.COMPLETED);
+      assert.equal((await world.sql`select slot from trainer.ledger where run_id = ${runId}`).length, 48);
     } finally {
       hold.resolve();
-      peers.beforeEpisode = async () => undefined;
-      await bus.manager.streams.update(StreamName.jobs, {
+      world.peers.beforeEpisode = async () => undefined;
+      await world.bus.manager.streams.update(StreamName.jobs, {
         ...config,
         max_msgs_per_subject: config.max_msgs_per_subject,
       });
@@ -179,9 +151,9 @@ describe("trainer", { timeout: 240_000 }, () => {
       },
     });
     const runId = `judged-${await publishRun(text)}`;
-    await endOf(runId);
+    await world.endOf(runId);
     assert.deepEqual(
-      events.of("evaluated", runId).map(({ version, mode, episodes }) => [version, mode, episodes]),
+      world.events.of("evaluated", runId).map(({ version, mode, episodes }) => [version, mode, episodes]),
       [0, 2, 3].flatMap((version) =>
         ["sampled", "greedy"].map((mode) => [version, mode, version === 3 ? 6 : 2]),
       ),
@@ -192,31 +164,34 @@ describe("trainer", { timeout: 240_000 }, () => {
     const text = await runFile({ name: "wrong", tainer: {} });
     const sequence = await publishRun(text);
     const refused = await eventually("the refusal", () =>
-      events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
+      world.events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
     );
     assert.equal(refused.problems[0]?.key, "tainer");
     assert.match(refused.problems[0]?.message ?? "", /did you mean `trainer`/);
-    assert.equal((await sql`select 1 from trainer.runs where request_sequence = ${sequence}`).length, 0);
+    assert.equal(
+      (await world.sql`select 1 from trainer.runs where request_sequence = ${sequence}`).length,
+      0,
+    );
   });
 
   test("a run is refused while another run of the same name is active, and the refusal names that run", async () => {
     const hold = Promise.withResolvers<void>();
-    peers.beforeEpisode = (job) => (job.runId.startsWith("busy") ? hold.promise : Promise.resolve());
+    world.peers.beforeEpisode = (job) => (job.runId.startsWith("busy") ? hold.promise : Promise.resolve());
     const text = await runFile({ name: "busy" });
     const first = `busy-${await publishRun(text)}`;
     // Several requests are handled at once, so either of two that arrive together may be accepted.
-    await eventually("the first to be accepted", () => events.of("accepted", first)[0]);
+    await eventually("the first to be accepted", () => world.events.of("accepted", first)[0]);
     const second = await publishRun(text);
     const refused = await eventually("the refusal", () =>
-      events.of("refused").find(({ requestSequence }) => Number(requestSequence) === second),
+      world.events.of("refused").find(({ requestSequence }) => Number(requestSequence) === second),
     );
     assert.equal(refused.problems[0]?.key, "name");
     assert.match(refused.problems[0]?.message ?? "", new RegExp(`hone\\.v1\\.run\\.cancel\\.${first}`));
     hold.resolve();
-    assert.equal((await endOf(first)).phase, RunPhase.COMPLETED);
+    assert.equal((await world.endOf(first)).phase, RunPhase.COMPLETED);
     const third = `busy-${await publishRun(text)}`;
-    assert.equal((await endOf(third)).phase, RunPhase.COMPLETED);
-    peers.beforeEpisode = async () => undefined;
+    assert.equal((await world.endOf(third)).phase, RunPhase.COMPLETED);
+    world.peers.beforeEpisode = async () => undefined;
   });
 
   test("a run whose training cannot fit into memory is refused with the numbers", async () => {
@@ -226,7 +201,7 @@ describe("trainer", { timeout: 240_000 }, () => {
       await runFile({ name: "large", trainer: { steps: 1, engine, optimizer } }),
     );
     const refused = await eventually("the refusal", () =>
-      events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
+      world.events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
     );
     assert.equal(refused.problems[0]?.key, "trainer.engine.microbatchTokens");
     assert.match(
@@ -238,42 +213,45 @@ describe("trainer", { timeout: 240_000 }, () => {
   test("text that is not a run file is refused", async () => {
     const sequence = await publishRun("\n\tno: [yaml");
     await eventually("the refusal", () =>
-      events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
+      world.events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
     );
   });
 
   test("a run that a service refuses is refused with that problem and leaves nothing behind", async () => {
     const problem = create(ProblemSchema, { key: "agent.name", valueJson: '"fake"', allowed: "frozen_lake" });
-    peers.problems.set("agent-rollout", [problem]);
+    world.peers.problems.set("agent-rollout", [problem]);
     try {
       const sequence = await publishRun(await runFile({ name: "unwanted" }));
       const refused = await eventually("the refusal", () =>
-        events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
+        world.events.of("refused").find(({ requestSequence }) => Number(requestSequence) === sequence),
       );
       assert.equal(refused.problems[0]?.key, "agent.name");
       const runId = `unwanted-${sequence}`;
       await eventually("the row to be gone", async () => {
-        return (await sql`select 1 from trainer.runs where run_id = ${runId}`).length === 0;
+        return (await world.sql`select 1 from trainer.runs where run_id = ${runId}`).length === 0;
       });
-      assert.ok(!(await readdir(`${folder.path}/runs`)).includes(runId));
-      const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
+      assert.ok(!(await readdir(`${world.servers.stateDir}/runs`)).includes(runId));
+      const bucket = await openBucket(world.bus, BucketName.runState, RunStateSchema);
       assert.equal(await bucket.get(runId), undefined);
       assert.match((await control(RunControl.status, runId)).error, /there is no run "/);
     } finally {
-      peers.problems.clear();
+      world.peers.problems.clear();
     }
   });
 
   test("a cancelled run ends, its jobs are removed, and its state says so", async () => {
     const hold = Promise.withResolvers<void>();
-    peers.beforeEpisode = (job) => (job.runId.startsWith("stopped") ? hold.promise : Promise.resolve());
+    world.peers.beforeEpisode = (job) => (job.runId.startsWith("stopped") ? hold.promise : Promise.resolve());
     const runId = `stopped-${await publishRun(await runFile({ name: "stopped" }))}`;
-    await eventually("its first job", () => peers.executed.length > 0 && events.of("accepted", runId)[0]);
+    await eventually(
+      "its first job",
+      () => world.peers.executed.length > 0 && world.events.of("accepted", runId)[0],
+    );
     await eventually("what it waits for", async () =>
       (await control(RunControl.status, runId)).state?.waitingFor.includes("16 of 16 rollouts of step 1"),
     );
     assert.equal((await control(RunControl.cancel, runId)).error, "");
-    const end = await endOf(runId);
+    const end = await world.endOf(runId);
     hold.resolve();
     assert.equal(end.phase, RunPhase.CANCELLED);
     const { state } = await control(RunControl.status, runId);
@@ -282,64 +260,66 @@ describe("trainer", { timeout: 240_000 }, () => {
       (await control(RunControl.pause, runId)).error,
       /is over \(cancelled\), and only an unfinished run can be asked to pause/,
     );
-    peers.beforeEpisode = async () => undefined;
+    world.peers.beforeEpisode = async () => undefined;
   });
 
   test("a paused run starts no further step until it is resumed", async () => {
     const hold = Promise.withResolvers<void>();
-    peers.beforeEpisode = (job) => (job.slot?.step === 2 ? hold.promise : Promise.resolve());
+    world.peers.beforeEpisode = (job) => (job.slot?.step === 2 ? hold.promise : Promise.resolve());
     const runId = `paused-${await publishRun(await runFile({ name: "paused" }))}`;
-    await eventually("its second step", () => events.of("stepCompleted", runId)[0]);
+    await eventually("its second step", () => world.events.of("stepCompleted", runId)[0]);
     await control(RunControl.pause, runId);
     hold.resolve();
     await eventually(
       "the pause",
       async () => (await control(RunControl.status, runId)).state?.phase === RunPhase.PAUSED,
     );
-    assert.equal(events.of("stepCompleted", runId).length, 2);
+    assert.equal(world.events.of("stepCompleted", runId).length, 2);
     await control(RunControl.resume, runId);
-    assert.equal((await endOf(runId)).phase, RunPhase.COMPLETED);
-    peers.beforeEpisode = async () => undefined;
+    assert.equal((await world.endOf(runId)).phase, RunPhase.COMPLETED);
+    world.peers.beforeEpisode = async () => undefined;
   });
 
   test("the run of a stopped trainer continues in the next one and trains the same as an undisturbed run", async () => {
     const undisturbed = `calm-${await publishRun(await runFile({ name: "calm" }))}`;
-    await endOf(undisturbed);
+    await world.endOf(undisturbed);
     const hold = Promise.withResolvers<void>();
-    peers.beforeEpisode = (job) =>
+    world.peers.beforeEpisode = (job) =>
       job.runId.startsWith("moved") && job.slot?.step === 2 && job.slot.task > 1
         ? hold.promise
         : Promise.resolve();
     const runId = `moved-${await publishRun(await runFile({ name: "moved" }))}`;
     await eventually(
       "half of its second step",
-      () => peers.executed.length > 0 && events.of("stepProgress", runId).some(({ step }) => step === 2),
+      () =>
+        world.peers.executed.length > 0 &&
+        world.events.of("stepProgress", runId).some(({ step }) => step === 2),
     );
     await trainer.stop();
     hold.resolve();
-    trainer = await startTrainer(servers());
-    assert.equal((await endOf(runId)).phase, RunPhase.COMPLETED);
-    peers.beforeEpisode = async () => undefined;
+    trainer = await startTrainer(world.servers);
+    assert.equal((await world.endOf(runId)).phase, RunPhase.COMPLETED);
+    world.peers.beforeEpisode = async () => undefined;
     const slots = async (run: string) =>
-      (await sql`select slot from trainer.ledger where run_id = ${run} order by slot`).map(
+      (await world.sql`select slot from trainer.ledger where run_id = ${run} order by slot`).map(
         ({ slot }) => slot,
       );
     assert.deepEqual(await slots(runId), await slots(undisturbed));
     const digest = async (run: string) =>
-      (await sql`select state_digest from trainer.runs where run_id = ${run}`)[0]?.state_digest;
+      (await world.sql`select state_digest from trainer.runs where run_id = ${run}`)[0]?.state_digest;
     assert.equal(await digest(runId), await digest(undisturbed));
   });
 
   test("a run whose row is unreadable fails and says why, and other runs continue", async () => {
     const broken = "broken-999999";
-    await sql`insert into trainer.runs (run_id, request_sequence, name, stage, config_json)
+    await world.sql`insert into trainer.runs (run_id, request_sequence, name, stage, config_json)
       values (${broken}, 999999, 'broken', 'active', 'rubbish')`;
     const sound = `sound-${await publishRun(await runFile({ name: "sound" }))}`;
-    const { phase, reason } = await endOf(broken);
+    const { phase, reason } = await world.endOf(broken);
     assert.equal(phase, RunPhase.FAILED);
     assert.match(reason, /the database's row of run broken-999999 is broken: config_json must be a run file/);
-    assert.equal((await endOf(sound)).phase, RunPhase.COMPLETED);
-    const [row] = await sql`select stage, end_reason from trainer.runs where run_id = ${broken}`;
+    assert.equal((await world.endOf(sound)).phase, RunPhase.COMPLETED);
+    const [row] = await world.sql`select stage, end_reason from trainer.runs where run_id = ${broken}`;
     assert.deepEqual(row, { stage: "failed", end_reason: reason });
     assert.equal((await control(RunControl.status, broken)).error.includes("config_json"), true);
   });
@@ -347,34 +327,23 @@ describe("trainer", { timeout: 240_000 }, () => {
 
 describe("admission", { timeout: 60_000 }, () => {
   test("a run waits for a service that does not answer, says so, and continues when it does", async () => {
-    await using nats = await startNats();
-    await using database = await startPostgres();
-    await using folder = await temporaryFolder("trainer");
-    const bus = await connectBus({ url: nats.url, name: "test" });
-    await ensureTopology(bus);
-    const peers = startFakePeers(bus, ["judge"]);
-    const ended = new AbortController();
-    const events = followEvents(bus, ended.signal);
-    const trainer = await startTrainer({ nats: nats.url, postgres: database.url, stateDir: folder.path });
+    await using world = await startTrainerWorld({ silent: ["judge"] });
+    const { bus, peers, events } = world;
+    const trainer = await startTrainer(world.servers);
     try {
-      const { sequence } = await publishBytes(bus, subjects.runRequest(), await runFile(), undefined);
+      const runId = await world.submit(await runFile());
       const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
       const state = await eventually("the state to name what it waits for", async () => {
-        const entry = await bucket.get(`small-${sequence}`);
+        const entry = await bucket.get(runId);
         return entry?.value.waitingFor.includes("judge") ? entry.value : undefined;
       });
       assert.equal(state.phase, RunPhase.WAITING);
       assert.ok(state.waitingSinceMs > 0n);
       assert.equal(events.of("accepted").length, 0);
       startValidator(bus, "judge", peers);
-      await eventually("the end", () => events.of("ended", `small-${sequence}`)[0], {
-        deadlineMs: RUN_DEADLINE_MS,
-      });
+      await world.endOf(runId);
     } finally {
-      ended.abort();
       await trainer.stop();
-      await peers.stop();
-      await bus.close();
     }
   });
 });

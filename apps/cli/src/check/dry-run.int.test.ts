@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import { type Bus, connectBus, respond, respondToHealth, ServiceName, subjects } from "@hone/messaging";
+import { respond, respondToHealth, ServiceName, subjects } from "@hone/messaging";
+import { startBus, type TestBus } from "@hone/messaging/testing";
 import { ProblemSchema, ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
-import { startNats } from "@hone/testing";
 import { dryRun } from "./dry-run.ts";
 
 const RUN = { configJson: '{"name":"tiny"}' };
@@ -15,16 +15,11 @@ const fail = (error: unknown) => {
 };
 
 describe("dryRun()", () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let bus: Bus;
+  let bus: TestBus;
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "test" });
+    bus = await startBus();
   });
-  after(async () => {
-    await bus.close();
-    await nats.stop();
-  });
+  after(() => bus?.close());
 
   const ask = (services: readonly ServiceName[], waitMs = 0) =>
     dryRun(bus, RUN, { services, waitMs, signal: new AbortController().signal });

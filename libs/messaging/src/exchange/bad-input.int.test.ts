@@ -4,17 +4,15 @@ import { after, before, describe, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { type RolloutJob, RolloutJobSchema } from "@hone/proto-gen/rollout";
 import { type RunState, RunStateSchema } from "@hone/proto-gen/run";
-import { eventually, startNats } from "@hone/testing";
+import { eventually } from "@hone/testing";
 import { badBodies, withInputs } from "@hone/testing/fuzz";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import fc from "fast-check";
 import {
   BucketName,
   type Bus,
-  connectBus,
   consumeWork,
   DeadHeader,
-  ensureTopology,
   openBucket,
   publishBytes,
   publishStored,
@@ -26,6 +24,7 @@ import {
   UndecodableMessageError,
 } from "../index.ts";
 import { OLD_PAYLOAD_STORE } from "../payloads/payload-stores.ts";
+import { startBus, type TestBus } from "../testing.ts";
 
 const ignore = () => undefined;
 const job = (runId: string, change: Partial<Omit<RolloutJob, "$typeName" | "$unknown">> = {}) =>
@@ -39,17 +38,11 @@ function headersOf(entries: Readonly<Record<string, string>>): MsgHdrs {
 }
 
 describe("bad input on the bus", { timeout: 120_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let bus: Bus;
+  let bus: TestBus;
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "bad-input" });
-    await ensureTopology(bus);
+    bus = await startBus();
   });
-  after(async () => {
-    await bus.close();
-    await nats.stop();
-  });
+  after(() => bus?.close());
 
   const deadCount = async () => (await bus.manager.streams.info(StreamName.dead)).state.messages;
   const lastReason = async () => {

@@ -2,10 +2,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
-import { eventually, startNats } from "@hone/testing";
+import { eventually } from "@hone/testing";
 import { DiscardPolicy } from "@nats-io/jetstream";
 import {
-  type Bus,
   BusUnavailableError,
   connectBus,
   publishBytes,
@@ -14,24 +13,20 @@ import {
   respond,
   StreamFullError,
 } from "../index.ts";
+import { startBus, type TestBus } from "../testing.ts";
 
 const LONG_MS = 60_000;
 const question = create(BatchRequestSchema, { sourceJson: "?" });
 
 describe("an exchange", () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let bus: Bus;
+  let bus: TestBus;
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "test" });
+    bus = await startBus();
   });
-  after(async () => {
-    await bus.close();
-    await nats.stop();
-  });
+  after(() => bus?.close());
 
   test("ends at once when its connection is closed", async () => {
-    const asker = await connectBus({ url: nats.url, name: "asker" });
+    const asker = await connectBus({ url: bus.server.url, name: "asker" });
     let asked = 0;
     const responder = respond(bus, "silent", BatchRequestSchema, BatchReplySchema, {
       handle: () => void asked++,
@@ -56,7 +51,7 @@ describe("an exchange", () => {
   });
 
   test("is refused if its answer would be published on a subject that is not for answers", async () => {
-    const judge = await connectBus({ url: nats.url, name: "judge" });
+    const judge = await connectBus({ url: bus.server.url, name: "judge" });
     const refused: string[] = [];
     let numAnswered = 0;
     const responder = respond(judge, "scores", BatchRequestSchema, BatchReplySchema, {

@@ -2,16 +2,13 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { RunEventSchema } from "@hone/proto-gen/run";
-import { eventually, startNats } from "@hone/testing";
+import { eventually } from "@hone/testing";
 import {
   askHealth,
-  type Bus,
   BusUnavailableError,
-  connectBus,
   consumerBacklog,
   consumeWork,
   DurableName,
-  ensureTopology,
   publishBytes,
   publishStored,
   readDeadLetters,
@@ -20,23 +17,18 @@ import {
   subjectCount,
   subjects,
 } from "../index.ts";
+import { startBus, type TestBus } from "../testing.ts";
 
 const fail = (error: unknown) => {
   throw error;
 };
 
 describe("health of services and backlog of streams", () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let bus: Bus;
+  let bus: TestBus;
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "test" });
-    await ensureTopology(bus);
+    bus = await startBus();
   });
-  after(async () => {
-    await bus.close();
-    await nats.stop();
-  });
+  after(() => bus?.close());
 
   test("askHealth() returns once all expected services answered, and names those that did not", async () => {
     const own = { instanceId: "judge-0", isReady: false, reasons: ["bus: disconnected"] };
@@ -56,7 +48,7 @@ describe("health of services and backlog of streams", () => {
 
   test("askHealth() distinguishes a bus that does not answer from services that do not", async () => {
     assert.deepEqual((await askHealth(bus, { expected: ["judge"] })).silent, ["judge"]);
-    process.kill(nats.pid, "SIGSTOP");
+    process.kill(bus.server.pid, "SIGSTOP");
     try {
       // A process may answer once more before its stop reaches it.
       await eventually("askHealth() to reject because of the bus", () =>
@@ -66,7 +58,7 @@ describe("health of services and backlog of streams", () => {
         ),
       );
     } finally {
-      process.kill(nats.pid, "SIGCONT");
+      process.kill(bus.server.pid, "SIGCONT");
     }
   });
 

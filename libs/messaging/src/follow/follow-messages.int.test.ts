@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { eventually, startNats } from "@hone/testing";
-import { type Bus, connectBus } from "../bus.ts";
+import { eventually } from "@hone/testing";
+import { connectBus } from "../bus.ts";
 import { publishBytes } from "../exchange/publish.ts";
 import { StreamsRole } from "../rights/streams-role.ts";
 import { DurableName, durableInfo, makeDurables } from "../streams/durables.ts";
-import { ensureTopology, StreamName } from "../streams/streams.ts";
+import { StreamName } from "../streams/streams.ts";
 import { subjects } from "../subjects.ts";
+import { startBus, type TestBus } from "../testing.ts";
 import { consumeBytes } from "../work/consume-work.ts";
 import { followMessages, presentMessages } from "./follow-messages.ts";
 
@@ -14,17 +15,11 @@ import { followMessages, presentMessages } from "./follow-messages.ts";
 const WOKEN_MS = 1_000;
 
 describe("reading without a consumer", { timeout: 60_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let bus: Bus;
+  let bus: TestBus;
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "test" });
-    await ensureTopology(bus);
+    bus = await startBus();
   });
-  after(async () => {
-    await bus?.close();
-    await nats?.stop();
-  });
+  after(() => bus?.close());
 
   const publish = async (run: string, text: string) =>
     (await publishBytes(bus, subjects.event(run, "step"), text, undefined)).sequence;
@@ -78,7 +73,7 @@ describe("reading without a consumer", { timeout: 60_000 }, () => {
   });
 
   test("consuming waits until another service creates the shared consumer, and continues after the consumer was lost", async () => {
-    const taker = await connectBus({ url: nats.url, name: "taker", streams: StreamsRole.await });
+    const taker = await connectBus({ url: bus.server.url, name: "taker", streams: StreamsRole.await });
     const taken: number[] = [];
     const consumer = consumeBytes(taker, {
       stream: StreamName.jobs,

@@ -2,35 +2,22 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { RolloutJobSchema } from "@hone/proto-gen/rollout";
-import { eventually, startNats } from "@hone/testing";
+import { eventually } from "@hone/testing";
 import { AckPolicy } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
-import {
-  type Bus,
-  connectBus,
-  ensureTopology,
-  publishStored,
-  purgeEpisodes,
-  StreamName,
-  subjects,
-} from "../index.ts";
+import { publishStored, purgeEpisodes, StreamName, subjects } from "../index.ts";
+import { startBus, type TestBus } from "../testing.ts";
 
 /* Purging one run must not affect the messages of another that are being delivered. */
 
 const ACK_WAIT_MS = 500;
 
 describe("purging one run", () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let bus: Bus;
+  let bus: TestBus;
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "test" });
-    await ensureTopology(bus);
+    bus = await startBus();
   });
-  after(async () => {
-    await bus.close();
-    await nats.stop();
-  });
+  after(() => bus?.close());
 
   const publish = (subject: string) =>
     publishStored(bus, subject, RolloutJobSchema, create(RolloutJobSchema, {}));

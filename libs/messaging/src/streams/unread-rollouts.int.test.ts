@@ -2,14 +2,11 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { RolloutJobSchema } from "@hone/proto-gen/rollout";
-import { eventually, startNats } from "@hone/testing";
+import { eventually } from "@hone/testing";
 import {
-  type Bus,
-  connectBus,
   consumeWork,
   DurableName,
   dropUnread,
-  ensureTopology,
   publishStored,
   purgeEpisodes,
   reportUnread,
@@ -17,6 +14,7 @@ import {
   subjects,
   unreadRollouts,
 } from "../index.ts";
+import { startBus, type TestBus } from "../testing.ts";
 import { UNREAD_SHARE } from "./unread-rollouts.ts";
 
 /* The tracer's backlog is limited, while messages that the judge or the trainer need are kept. */
@@ -26,19 +24,13 @@ const BODY = "x".repeat(1_000);
 const EPISODES = 20;
 
 describe("dropping episodes that the tracer has not read", () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let bus: Bus;
+  let bus: TestBus;
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "test" });
-    await ensureTopology(bus);
+    bus = await startBus();
     const { config } = await bus.manager.streams.info(StreamName.episodes);
     await bus.manager.streams.update(StreamName.episodes, { ...config, max_bytes: MAX_BYTES });
   });
-  after(async () => {
-    await bus.close();
-    await nats.stop();
-  });
+  after(() => bus?.close());
 
   const publish = (subject: string) =>
     publishStored(bus, subject, RolloutJobSchema, create(RolloutJobSchema, { runId: BODY }));

@@ -4,11 +4,10 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { DeadlineError, deadline, delay } from "@hone/core";
 import { RolloutJobSchema } from "@hone/proto-gen/rollout";
 import { type RunState, RunStateSchema } from "@hone/proto-gen/run";
-import { eventually, startNats } from "@hone/testing";
+import { eventually } from "@hone/testing";
 import { headers } from "@nats-io/nats-core";
 import {
   BucketName,
-  type Bus,
   BusUnavailableError,
   connectBus,
   consumeWork,
@@ -27,6 +26,7 @@ import {
   subjects,
   UndecodableMessageError,
 } from "../index.ts";
+import { startBus, type TestBus } from "../testing.ts";
 
 const job = (runId: string, cursor = 0) => create(RolloutJobSchema, { runId, cursor: BigInt(cursor) });
 const fail = (error: unknown) => {
@@ -35,21 +35,15 @@ const fail = (error: unknown) => {
 const ignore = () => undefined;
 
 describe("the bus", () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let bus: Bus;
+  let bus: TestBus;
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "test" });
-    await ensureTopology(bus);
+    bus = await startBus();
   });
-  after(async () => {
-    await bus.close();
-    await nats.stop();
-  });
+  after(() => bus?.close());
 
   test("connectBus() rejects with the signal's reason", async () => {
     const reason = new Error("told to stop");
-    const options = { url: nats.url, name: "stopped", signal: AbortSignal.abort(reason) };
+    const options = { url: bus.server.url, name: "stopped", signal: AbortSignal.abort(reason) };
     await assert.rejects(connectBus(options), reason);
   });
 

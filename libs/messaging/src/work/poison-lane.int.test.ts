@@ -2,17 +2,16 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { type RolloutJob, RolloutJobSchema } from "@hone/proto-gen/rollout";
-import { eventually, startNats } from "@hone/testing";
+import { eventually } from "@hone/testing";
 import {
-  type Bus,
   type ConsumeWorkOptions,
   connectBus,
   consumeWork,
-  ensureTopology,
   publishStored,
   StreamName,
   subjects,
 } from "../index.ts";
+import { startBus, type TestBus } from "../testing.ts";
 import { FREE_DELIVERIES, MAX_DEATHS } from "./poison-lane.ts";
 
 /* A process dies here as the bus sees it: its connection ends without an acknowledgement, and its work stops. */
@@ -21,17 +20,11 @@ const ACK_WAIT_MS = 300;
 const POISON = 5;
 
 describe("a message that kills its process", { timeout: 60_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let bus: Bus;
+  let bus: TestBus;
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "test" });
-    await ensureTopology(bus);
+    bus = await startBus();
   });
-  after(async () => {
-    await bus.close();
-    await nats.stop();
-  });
+  after(() => bus?.close());
 
   /** Runs a process until `kills` returns true for a message, or no message is left. @returns whether it died. */
   async function live(
@@ -39,7 +32,7 @@ describe("a message that kills its process", { timeout: 60_000 }, () => {
     own: Pick<ConsumeWorkOptions<RolloutJob>, "handle" | "putAside">,
     kills: (job: RolloutJob) => boolean,
   ): Promise<boolean> {
-    const process = await connectBus({ url: nats.url, name: "process" });
+    const process = await connectBus({ url: bus.server.url, name: "process" });
     const death = Promise.withResolvers<never>();
     death.promise.catch(() => undefined);
     let isDead = false;

@@ -2,19 +2,11 @@
 
 import path from "node:path";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
-import {
-  type Bus,
-  connectBus,
-  ensureTopology,
-  publishStored,
-  readOrdered,
-  StreamName,
-  subjects,
-} from "@hone/messaging";
+import { publishStored, readOrdered, StreamName, subjects } from "@hone/messaging";
+import { startBus, type TestBus } from "@hone/messaging/testing";
 import { type Episode, EpisodeSchema, type RolloutJob, RolloutJobSchema } from "@hone/proto-gen/rollout";
 import { type RunningService, startService } from "@hone/service-kit";
 import { silentLogger } from "@hone/telemetry";
-import { startNats } from "@hone/testing";
 import { loadTokenizer, type Tokenizer } from "@hone/tokenizer";
 import { readConfig } from "../config.ts";
 import { agentRolloutService } from "../service.ts";
@@ -30,29 +22,24 @@ export const LIMITS = { maxTurns: 10, maxContextTokens: 256, deadlineMs: 60_000,
 export type JobFields = Exclude<MessageInitShape<typeof RolloutJobSchema>, RolloutJob>;
 
 export class RolloutWorld {
-  readonly bus: Bus;
+  readonly bus: TestBus;
   readonly tokenizer: Tokenizer;
-  readonly #nats: Awaited<ReturnType<typeof startNats>>;
   readonly #services: RunningService[] = [];
   readonly #gateways: FakeGateway[] = [];
 
-  private constructor(nats: Awaited<ReturnType<typeof startNats>>, bus: Bus, tokenizer: Tokenizer) {
-    this.#nats = nats;
+  private constructor(bus: TestBus, tokenizer: Tokenizer) {
     this.bus = bus;
     this.tokenizer = tokenizer;
   }
 
   /** Starts a bus without any service. */
   static async open(): Promise<RolloutWorld> {
-    const nats = await startNats();
-    const bus = await connectBus({ url: nats.url, name: "rollout-world" });
-    await ensureTopology(bus);
-    return new RolloutWorld(nats, bus, await loadTokenizer(path.join(EXAMPLES, TOKENIZER)));
+    return new RolloutWorld(await startBus(), await loadTokenizer(path.join(EXAMPLES, TOKENIZER)));
   }
 
   /** The environment variables for the service, with additional `settings`. */
   environment(settings: Record<string, string> = {}): Record<string, string> {
-    return { HONE_NATS_URL: this.#nats.url, HONE_STATE_DIR: EXAMPLES, ...settings };
+    return { HONE_NATS_URL: this.bus.server.url, HONE_STATE_DIR: EXAMPLES, ...settings };
   }
 
   /** Starts agent-rollout in this process; close() stops it. */
@@ -120,6 +107,5 @@ export class RolloutWorld {
     for (const service of this.#services) await service.stop({ graceMs: 500 });
     for (const gateway of this.#gateways) await gateway.stop();
     await this.bus.close();
-    await this.#nats.stop();
   }
 }

@@ -5,12 +5,13 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { saveCheckpoint } from "@hone/checkpoint";
-import { type Bucket, BucketName, type Bus, connectBus, ensureTopology, openBucket } from "@hone/messaging";
+import { type Bucket, BucketName, openBucket } from "@hone/messaging";
+import { startBus, type TestBus } from "@hone/messaging/testing";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
 import { RunPhase, type RunState, RunStateSchema } from "@hone/proto-gen/run";
 import { type RunningService, startService } from "@hone/service-kit";
 import { silentLogger } from "@hone/telemetry";
-import { eventually, startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
 import OpenAI from "openai";
 import { readInferenceGatewayConfig } from "../config.ts";
@@ -45,25 +46,22 @@ async function collect<T>(stream: AsyncIterable<T>): Promise<T[]> {
 }
 
 describe("the official OpenAI client", { timeout: 120_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
   let folder: TemporaryFolder;
-  let bus: Bus;
+  let bus: TestBus;
   let runs: Bucket<RunState>;
   let service: RunningService;
   let client: OpenAI;
 
   before(async () => {
-    nats = await startNats();
     folder = await temporaryFolder("openai");
-    bus = await connectBus({ url: nats.url, name: "openai-test" });
-    await ensureTopology(bus);
+    bus = await startBus();
     runs = await openBucket(bus, BucketName.runState, RunStateSchema);
     const checkpoint = path.join(folder.path, "checkpoint");
     const plain = path.join(folder.path, "plain");
     await save(checkpoint, 5);
     await save(plain, 6, false);
     const config = readInferenceGatewayConfig({
-      HONE_NATS_URL: nats.url,
+      HONE_NATS_URL: bus.server.url,
       HONE_STATE_DIR: folder.path,
       HONE_FILES: folder.path,
       HONE_INFERENCE_CACHE_MIB: "4",
@@ -79,7 +77,6 @@ describe("the official OpenAI client", { timeout: 120_000 }, () => {
   after(async () => {
     await service?.stop();
     await bus?.close();
-    await nats?.stop();
     await folder?.[Symbol.asyncDispose]();
   });
 

@@ -1,30 +1,25 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import { type Bucket, BucketName, type Bus, connectBus, ensureTopology, openBucket } from "@hone/messaging";
+import { type Bucket, BucketName, openBucket } from "@hone/messaging";
+import { startBus, type TestBus } from "@hone/messaging/testing";
 import { type ReplicaState, ReplicaStateSchema } from "@hone/proto-gen/policy";
 import { RunPhase, type RunState, RunStateSchema } from "@hone/proto-gen/run";
 import { silentLogger } from "@hone/telemetry";
-import { eventually, startNats } from "@hone/testing";
+import { eventually } from "@hone/testing";
 import { claimRun } from "./claim-run.ts";
 
 describe("claimRun() on a real bus", { timeout: 120_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
-  let bus: Bus;
+  let bus: TestBus;
   let runs: Bucket<RunState>;
   let replicas: Bucket<ReplicaState>;
 
   before(async () => {
-    nats = await startNats();
-    bus = await connectBus({ url: nats.url, name: "claim-test" });
-    await ensureTopology(bus);
+    bus = await startBus();
     runs = await openBucket(bus, BucketName.runState, RunStateSchema);
     replicas = await openBucket(bus, BucketName.replicas, ReplicaStateSchema);
   });
-  after(async () => {
-    await bus.close();
-    await nats.stop();
-  });
+  after(() => bus?.close());
 
   /** A replica that claims. `serves` is what it wants loaded: `<run>@<version>`. */
   function startReplica(replica: string) {

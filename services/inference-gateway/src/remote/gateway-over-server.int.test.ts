@@ -8,15 +8,13 @@ import { parseRunFile } from "@hone/config";
 import {
   type Bucket,
   BucketName,
-  type Bus,
-  connectBus,
-  ensureTopology,
   openBucket,
   request,
   requestStream,
   subjects,
   ValidatingService,
 } from "@hone/messaging";
+import { startBus, type TestBus } from "@hone/messaging/testing";
 import { configFromSpec } from "@hone/nn";
 import {
   GenerateReplySchema,
@@ -33,7 +31,7 @@ import {
 } from "@hone/proto-gen/run";
 import { type RunningService, startService } from "@hone/service-kit";
 import { silentLogger } from "@hone/telemetry";
-import { eventually, startNats, type TemporaryFolder, temporaryFolder } from "@hone/testing";
+import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { readInferenceGatewayConfig } from "../config.ts";
 import { inferenceGatewayService } from "../service.ts";
 import { FakeVllmServer } from "./testing/fake-vllm-server.ts";
@@ -43,19 +41,16 @@ const REPLICA = "gateway-1";
 const PATIENT = { deadlineMs: 60_000 };
 
 describe("inference-gateway with a vLLM server beside it", { timeout: 180_000 }, () => {
-  let nats: Awaited<ReturnType<typeof startNats>>;
   let folder: TemporaryFolder;
-  let bus: Bus;
+  let bus: TestBus;
   let runs: Bucket<RunState>;
   let replicas: Bucket<ReplicaState>;
   let server: FakeVllmServer;
   let service: RunningService;
 
   before(async () => {
-    nats = await startNats();
     folder = await temporaryFolder("gateway-over-server");
-    bus = await connectBus({ url: nats.url, name: "gateway-test" });
-    await ensureTopology(bus);
+    bus = await startBus();
     runs = await openBucket(bus, BucketName.runState, RunStateSchema);
     replicas = await openBucket(bus, BucketName.replicas, ReplicaStateSchema);
     const start = await writePolicy(folder.path, "start", 0);
@@ -67,7 +62,7 @@ describe("inference-gateway with a vLLM server beside it", { timeout: 180_000 },
     });
     await server.start();
     const config = readInferenceGatewayConfig({
-      HONE_NATS_URL: nats.url,
+      HONE_NATS_URL: bus.server.url,
       HONE_STATE_DIR: folder.path,
       HONE_INSTANCE_ID: REPLICA,
       HONE_INFERENCE_ENGINE: "vllm",
@@ -81,7 +76,6 @@ describe("inference-gateway with a vLLM server beside it", { timeout: 180_000 },
     await service.stop();
     await server.kill();
     await bus.close();
-    await nats.stop();
     await folder[Symbol.asyncDispose]();
   });
 

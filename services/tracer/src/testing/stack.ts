@@ -2,17 +2,11 @@
 
 import { cp, mkdir } from "node:fs/promises";
 import path from "node:path";
-import {
-  type Bus,
-  connectBus,
-  ensureTopology,
-  respondToHealth,
-  ServiceName,
-  StreamName,
-} from "@hone/messaging";
+import { type Bus, respondToHealth, ServiceName, StreamName } from "@hone/messaging";
+import { startBus } from "@hone/messaging/testing";
 import { type RunningService, startService } from "@hone/service-kit";
 import { silentLogger } from "@hone/telemetry";
-import { eventually, startNats, startPostgres, temporaryFolder } from "@hone/testing";
+import { eventually, startPostgres, temporaryFolder } from "@hone/testing";
 import { loadTokenizer } from "@hone/tokenizer";
 import { readTracerConfig } from "../config.ts";
 import { tracerService } from "../service.ts";
@@ -33,12 +27,10 @@ export interface TracerStack extends AsyncDisposable {
 }
 
 export async function startStack(startedAtMs: number): Promise<TracerStack> {
-  const [nats, folder] = await Promise.all([startNats(), temporaryFolder("tracer")]);
+  const [bus, folder] = await Promise.all([startBus(), temporaryFolder("tracer")]);
   const databaseFolder = path.join(folder.path, "database");
   let postgres = await startPostgres({ folder: databaseFolder });
   const { url: databaseUrl } = postgres;
-  const bus = await connectBus({ url: nats.url, name: "tracer-test" });
-  await ensureTopology(bus);
   // The other services answer requests for their health, so that runs are shown as their trainer published them.
   for (const service of Object.values(ServiceName).filter((name) => name !== ServiceName.tracer)) {
     respondToHealth(
@@ -74,7 +66,7 @@ export async function startStack(startedAtMs: number): Promise<TracerStack> {
     startTracer: (environment = {}) =>
       startService(tracerService, {
         config: readTracerConfig({
-          HONE_NATS_URL: nats.url,
+          HONE_NATS_URL: bus.server.url,
           HONE_DATABASE_URL: databaseUrl,
           HONE_STATE_DIR: folder.path,
           ...environment,
@@ -87,8 +79,7 @@ export async function startStack(startedAtMs: number): Promise<TracerStack> {
         return events + (await unacknowledged(StreamName.episodes, "tracer-rollouts")) === 0;
       }),
     async [Symbol.asyncDispose]() {
-      await bus.close();
-      await Promise.all([nats.stop(), postgres.stop()]);
+      await Promise.all([bus.close(), postgres.stop()]);
       await folder[Symbol.asyncDispose]();
     },
   };

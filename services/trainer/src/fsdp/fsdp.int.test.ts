@@ -6,13 +6,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { loadModel } from "@hone/checkpoint";
-import { connectBus, ensureTopology, publishBytes, subjects } from "@hone/messaging";
 import { RunPhase } from "@hone/proto-gen/run";
-import { eventually, startNats, startPostgres, temporaryFolder, torchPython } from "@hone/testing";
-import postgres from "postgres";
-import { startFakePeers } from "../testing/fake-peers.ts";
+import { eventually, torchPython } from "@hone/testing";
 import { areGone, NodeProgram, ON_THIS_MACHINE, workersBelow } from "../testing/torch-host.ts";
-import { followEvents, runFile, startTrainer } from "../testing/trainer-process.ts";
+import { runFile, startTrainer } from "../testing/trainer-process.ts";
+import { startTrainerWorld } from "../testing/trainer-world.ts";
 import { freePort } from "./free-port.ts";
 
 const { python, skip } = torchPython(process.env);
@@ -67,83 +65,63 @@ test("a run continues on more nodes by replaying its steps on them", {
   skip,
   timeout: 2 * DEADLINE_MS,
 }, async () => {
-  await using nats = await startNats();
-  await using database = await startPostgres();
-  await using folder = await temporaryFolder("fsdp-nodes");
-  const bus = await connectBus({ url: nats.url, name: "test" });
-  await ensureTopology(bus);
-  const peers = startFakePeers(bus);
-  const ended = new AbortController();
-  const events = followEvents(bus, ended.signal);
-  const sql = postgres(database.url, { onnotice: () => undefined });
-  try {
-    // Only version 0 is saved with the optimizer, so each restart replays every step.
-    const text = await runFile({
-      trainer: {
-        engine: { kind: "fsdp2", microbatchTokens: 64 },
-        steps: STEPS,
-        stateEvery: STEPS + 1,
-        minibatches: 4,
-        optimizer: { kind: "adamw", learningRate: 0.01 },
-      },
+  await using world = await startTrainerWorld();
+  const { sql, peers, events, servers } = world;
+  // Only version 0 is saved with the optimizer, so each restart replays every step.
+  const text = await runFile({
+    trainer: {
+      engine: { kind: "fsdp2", microbatchTokens: 64 },
+      steps: STEPS,
+      stateEvery: STEPS + 1,
+      minibatches: 4,
+      optimizer: { kind: "adamw", learningRate: 0.01 },
+    },
+  });
+  const runId = await world.submit(text);
+  const left: { version: number; digest: string }[] = [];
+  for (const [i, nodes] of [1, 2, 4].entries()) {
+    const port = await freePort();
+    const programs = startNodes(nodes, port);
+    const trainer = await startTrainer(servers, {
+      HONE_TRAINER_PYTHON: python,
+      HONE_TRAINER_TORCH_DEVICE: "cpu",
+      HONE_TRAINER_NODES: String(nodes),
+      HONE_TRAINER_NODES_PORT: String(port),
+      PATH: process.env.PATH ?? "",
+      HOME: process.env.HOME ?? "",
+      ...ON_THIS_MACHINE,
     });
-    const { sequence } = await publishBytes(bus, subjects.runRequest(), text, undefined);
-    const runId = `small-${sequence}`;
-    const left: { version: number; digest: string }[] = [];
-    for (const [i, nodes] of [1, 2, 4].entries()) {
-      const port = await freePort();
-      const programs = startNodes(nodes, port);
-      const trainer = await startTrainer(
-        { nats: nats.url, postgres: database.url, stateDir: folder.path },
-        {
-          HONE_TRAINER_PYTHON: python,
-          HONE_TRAINER_TORCH_DEVICE: "cpu",
-          HONE_TRAINER_NODES: String(nodes),
-          HONE_TRAINER_NODES_PORT: String(port),
-          PATH: process.env.PATH ?? "",
-          HOME: process.env.HOME ?? "",
-          ...ON_THIS_MACHINE,
-        },
+    try {
+      await eventually(
+        `step ${i + 1} on ${nodes} nodes`,
+        () => events.of("stepCompleted", runId).some(({ step }) => step === i + 1) || undefined,
+        { deadlineMs: DEADLINE_MS },
       );
-      try {
-        await eventually(
-          `step ${i + 1} on ${nodes} nodes`,
-          () => events.of("stepCompleted", runId).some(({ step }) => step === i + 1) || undefined,
-          { deadlineMs: DEADLINE_MS },
-        );
-        if (i === STEPS - 1) {
-          const end = await eventually("the end", () => events.of("ended", runId)[0], {
-            deadlineMs: DEADLINE_MS,
-          });
-          assert.equal(end.phase, RunPhase.COMPLETED, end.reason);
-        }
-      } finally {
-        await trainer.stop();
-        for (const program of programs) await program.end();
+      if (i === STEPS - 1) {
+        const end = await world.endOf(runId, DEADLINE_MS);
+        assert.equal(end.phase, RunPhase.COMPLETED, end.reason);
       }
-      const before = left.at(-1);
-      if (before !== undefined) {
-        // More workers add numbers in another order, so the last bits of the version that this restart replayed differ.
-        const [step] = await sql`
-          select state_digest from trainer.steps where run_id = ${runId} and version = ${before.version}`;
-        assert.notEqual(step?.state_digest, before.digest);
-      }
-      const [row] =
-        await sql`select version, state_digest, arithmetic from trainer.runs where run_id = ${runId}`;
-      assert.match(String(row?.arithmetic), new RegExp(`on ${nodes} cpu workers$`));
-      left.push({ version: Number(row?.version), digest: String(row?.state_digest) });
+    } finally {
+      await trainer.stop();
+      for (const program of programs) await program.end();
     }
-    const exported = await loadModel(`${folder.path}/runs/${runId}/checkpoints/step-${STEPS}`);
-    assert.equal(exported.digest, left.at(-1)?.digest);
-    const trained = await sql`select slot from trainer.ledger where run_id = ${runId}`;
-    assert.equal(trained.length, STEPS * 16);
-    assert.equal(new Set(peers.executed).size, peers.executed.length, "a rollout was made again");
-  } finally {
-    ended.abort();
-    await peers.stop();
-    await sql.end();
-    await bus.close();
+    const before = left.at(-1);
+    if (before !== undefined) {
+      // More workers add numbers in another order, so the last bits of the version that this restart replayed differ.
+      const [step] = await sql`
+        select state_digest from trainer.steps where run_id = ${runId} and version = ${before.version}`;
+      assert.notEqual(step?.state_digest, before.digest);
+    }
+    const [row] =
+      await sql`select version, state_digest, arithmetic from trainer.runs where run_id = ${runId}`;
+    assert.match(String(row?.arithmetic), new RegExp(`on ${nodes} cpu workers$`));
+    left.push({ version: Number(row?.version), digest: String(row?.state_digest) });
   }
+  const exported = await loadModel(`${servers.stateDir}/runs/${runId}/checkpoints/step-${STEPS}`);
+  assert.equal(exported.digest, left.at(-1)?.digest);
+  const trained = await sql`select slot from trainer.ledger where run_id = ${runId}`;
+  assert.equal(trained.length, STEPS * 16);
+  assert.equal(new Set(peers.executed).size, peers.executed.length, "a rollout was made again");
 });
 
 /**
@@ -155,25 +133,15 @@ async function killInMidStep(
   settings: Readonly<Record<string, string>>,
   kill: (step: number) => Promise<unknown>,
 ): Promise<void> {
-  await using nats = await startNats();
-  await using database = await startPostgres();
-  await using folder = await temporaryFolder("fsdp");
-  const bus = await connectBus({ url: nats.url, name: "test" });
-  await ensureTopology(bus);
-  const peers = startFakePeers(bus);
-  const ended = new AbortController();
-  const events = followEvents(bus, ended.signal);
-  const sql = postgres(database.url, { onnotice: () => undefined });
-  const trainer = await startTrainer(
-    { nats: nats.url, postgres: database.url, stateDir: folder.path },
-    {
-      HONE_TRAINER_PYTHON: python,
-      HONE_TRAINER_TORCH_DEVICE: "cpu",
-      PATH: process.env.PATH ?? "",
-      HOME: process.env.HOME ?? "",
-      ...settings,
-    },
-  );
+  await using world = await startTrainerWorld();
+  const { sql, peers, events, servers } = world;
+  const trainer = await startTrainer(servers, {
+    HONE_TRAINER_PYTHON: python,
+    HONE_TRAINER_TORCH_DEVICE: "cpu",
+    PATH: process.env.PATH ?? "",
+    HOME: process.env.HOME ?? "",
+    ...settings,
+  });
   try {
     const submit = async () => {
       const text = await runFile({
@@ -185,10 +153,9 @@ async function killInMidStep(
           optimizer: { kind: "adamw", learningRate: 0.01 },
         },
       });
-      return `small-${(await publishBytes(bus, subjects.runRequest(), text, undefined)).sequence}`;
+      return world.submit(text);
     };
-    const endOf = (runId: string) =>
-      eventually(`the end of ${runId}`, () => events.of("ended", runId)[0], { deadlineMs: DEADLINE_MS });
+    const endOf = (runId: string) => world.endOf(runId, DEADLINE_MS);
     const outcomeOf = async (runId: string) => ({
       digest: (await sql`select state_digest from trainer.runs where run_id = ${runId}`)[0]?.state_digest,
       ledger: (
@@ -201,7 +168,7 @@ async function killInMidStep(
     assert.equal((await endOf(calm)).phase, RunPhase.COMPLETED);
     const expected = await outcomeOf(calm);
     assert.equal(expected.ledger.length, STEPS * 16);
-    const exported = await loadModel(`${folder.path}/runs/${calm}/checkpoints/step-${STEPS}`);
+    const exported = await loadModel(`${servers.stateDir}/runs/${calm}/checkpoints/step-${STEPS}`);
     assert.equal(exported.digest, expected.digest);
 
     const runId = await submit();
@@ -223,10 +190,6 @@ async function killInMidStep(
       deadlineMs: DEADLINE_MS,
     });
   } finally {
-    ended.abort();
     await trainer.stop();
-    await peers.stop();
-    await sql.end();
-    await bus.close();
   }
 }

@@ -3,12 +3,11 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { BucketName, connectBus, ensureTopology, openBucket, publishBytes, subjects } from "@hone/messaging";
+import { BucketName, openBucket } from "@hone/messaging";
 import { RunPhase, RunStateSchema } from "@hone/proto-gen/run";
-import { eventually, startNats, startPostgres } from "@hone/testing";
-import postgres from "postgres";
-import { startFakePeers } from "./fake-peers.ts";
-import { followEvents, KillableTrainer, runFile } from "./trainer-process.ts";
+import { eventually } from "@hone/testing";
+import { KillableTrainer, runFile } from "./trainer-process.ts";
+import { startTrainerWorld } from "./trainer-world.ts";
 
 const STEPS = 4;
 const RUN_DEADLINE_MS = 60_000;
@@ -26,19 +25,9 @@ export interface Refusal {
 
 /** Compares an undisturbed run with one whose folder is refused in its second step until its status says so. */
 export async function runThroughRefusal({ stateDir, refuse, allow, says, ...start }: Refusal): Promise<void> {
-  await using nats = await startNats();
-  await using database = await startPostgres();
-  const bus = await connectBus({ url: nats.url, name: "test" });
-  await ensureTopology(bus);
-  const peers = startFakePeers(bus);
-  const ended = new AbortController();
-  const events = followEvents(bus, ended.signal);
-  const sql = postgres(database.url, { onnotice: () => undefined });
-  const trainer = new KillableTrainer(process, {
-    nats: nats.url,
-    postgres: database.url,
-    stateDir: stateDir,
-  });
+  await using world = await startTrainerWorld({ stateDir });
+  const { bus, sql, peers, endOf } = world;
+  const trainer = new KillableTrainer(process, world.servers);
   trainer.start(start);
   try {
     const text = await runFile({
@@ -49,19 +38,15 @@ export async function runThroughRefusal({ stateDir, refuse, allow, says, ...star
         checkpoint: { every: 1, keep: 2 },
       },
     });
-    const submit = async () =>
-      `small-${(await publishBytes(bus, subjects.runRequest(), text, undefined)).sequence}`;
-    const endOf = (runId: string) =>
-      eventually(`the end of ${runId}`, () => events.of("ended", runId)[0], { deadlineMs: RUN_DEADLINE_MS });
     const digestOf = async (runId: string) =>
       (await sql`select state_digest from trainer.runs where run_id = ${runId}`)[0]?.state_digest;
 
-    const calm = await submit();
+    const calm = await world.submit(text);
     await endOf(calm);
 
     const isRefused = Promise.withResolvers<void>();
     peers.beforeEpisode = ({ slot }) => (slot?.step === 2 ? isRefused.promise : Promise.resolve());
-    const runId = await submit();
+    const runId = await world.submit(text);
     const isAtStep2 = () => peers.executed.filter((slot) => slot.startsWith("train.2.")).length > 16;
     await eventually("the rollouts of step 2", isAtStep2, { deadlineMs: RUN_DEADLINE_MS });
     await refuse(runId);
@@ -90,10 +75,6 @@ export async function runThroughRefusal({ stateDir, refuse, allow, says, ...star
       );
     }
   } finally {
-    ended.abort();
     await trainer.kill();
-    await peers.stop();
-    await sql.end();
-    await bus.close();
   }
 }

@@ -41,8 +41,15 @@ export async function runFile(changes: Record<string, unknown> = {}): Promise<st
   });
 }
 
+/** Addresses of the servers, and the folder for a trainer's state. */
+export interface TrainerServers {
+  readonly nats: string;
+  readonly postgres: string;
+  readonly stateDir: string;
+}
+
 /** The environment variables of a trainer. */
-function trainerEnvironment(servers: { nats: string; postgres: string; stateDir: string }) {
+function trainerEnvironment(servers: TrainerServers) {
   return {
     HONE_NATS_URL: servers.nats,
     HONE_DATABASE_URL: servers.postgres,
@@ -57,7 +64,7 @@ function trainerEnvironment(servers: { nats: string; postgres: string; stateDir:
 
 /** Starts a trainer in this process. */
 export function startTrainer(
-  servers: { nats: string; postgres: string; stateDir: string },
+  servers: TrainerServers,
   changes: Record<string, string> = {},
 ): Promise<RunningService> {
   const config = readTrainerConfig({ ...trainerEnvironment(servers), ...changes });
@@ -104,7 +111,7 @@ export class KillableTrainer {
   kills = 0;
 
   /** @param host the test's own process. */
-  constructor(host: ProcessHost, servers: { nats: string; postgres: string; stateDir: string }) {
+  constructor(host: ProcessHost, servers: TrainerServers) {
     this.#host = host;
     this.#environment = trainerEnvironment(servers);
   }
