@@ -9,7 +9,7 @@ export interface Generation {
   args(root: string): string[];
 }
 
-const DESCRIPTORS = "services/trainer/torch/hone_fsdp/training.binpb";
+const DESCRIPTORS = "services/trainer/torch/hone_fsdp/wire/training.binpb";
 
 export const GENERATIONS: readonly Generation[] = [
   {

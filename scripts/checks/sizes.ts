@@ -9,7 +9,6 @@ const CODE = /\.(ts|mjs|js|py|css)$/;
 /** Folders that may hold more files, with the reason. */
 const LARGE_FOLDERS: Readonly<Record<string, string>> = {
   "apps/cli/src/commands": "each file is one command, named as it is typed",
-  "services/trainer/torch/hone_fsdp": "a Python package without rooms",
 };
 
 export function checkSizes({ texts }: Workspace): Problem[] {

@@ -3,7 +3,7 @@
  * written here, tensor data by the workers.
  *
  *   model.safetensors, config.json ...   as the embedded engine writes them: what replicas load
- *   optimizer/                           the optimizer's shards, see torch/hone_fsdp/moments.py
+ *   optimizer/                           the optimizer's shards, see torch/hone_fsdp/state/moments.py
  */
 import { stat } from "node:fs/promises";
 import path from "node:path";

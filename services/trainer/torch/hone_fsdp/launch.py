@@ -18,7 +18,7 @@ import argparse
 import os
 from collections.abc import Sequence
 
-from hone_fsdp.processes import PARENT_VARIABLE, die_with
+from hone_fsdp.nodes.processes import PARENT_VARIABLE, die_with
 
 
 def torchrun_arguments(asked: argparse.Namespace) -> list[str]:

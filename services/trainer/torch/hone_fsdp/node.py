@@ -25,11 +25,11 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from hone_fsdp import messages
 from hone_fsdp.facts import Facts
-from hone_fsdp.frames import Frames
-from hone_fsdp.health import Health
-from hone_fsdp.ranks import Ranks
+from hone_fsdp.nodes.health import Health
+from hone_fsdp.nodes.ranks import Ranks
+from hone_fsdp.wire import messages
+from hone_fsdp.wire.frames import Frames
 
 _BEAT_SECONDS = 5
 _SILENCE_SECONDS = 60

@@ -14,17 +14,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hone_fsdp import messages
-from hone_fsdp.batches import Batch, share_out
 from hone_fsdp.errors import Refused, bad_input
-from hone_fsdp.group import Group
-from hone_fsdp.head import HeadScores
-from hone_fsdp.moments import load_moments, save_moments
-from hone_fsdp.objective import check_terms, total_loss
-from hone_fsdp.optimizer import AdamW
-from hone_fsdp.sharding import ShardedModel
-from hone_fsdp.spans import Spans
-from hone_fsdp.weights import local_of, read_shards, write_files
+from hone_fsdp.model.head import HeadScores
+from hone_fsdp.parallel.batches import Batch, share_out
+from hone_fsdp.parallel.group import Group
+from hone_fsdp.parallel.sharding import ShardedModel
+from hone_fsdp.state.moments import load_moments, save_moments
+from hone_fsdp.state.weights import local_of, read_shards, write_files
+from hone_fsdp.update.objective import check_terms, total_loss
+from hone_fsdp.update.optimizer import AdamW
+from hone_fsdp.wire import messages
+from hone_fsdp.wire.spans import Spans
 
 # Added to the norm before dividing, as clip_grad_norm_ does.
 _NORM_EPSILON = 1e-6

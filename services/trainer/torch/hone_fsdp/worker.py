@@ -21,13 +21,13 @@ import torch
 import torch.distributed as dist
 import torch.utils.deterministic
 
-from hone_fsdp import messages
-from hone_fsdp.channel import Channel
 from hone_fsdp.errors import Refused, bad_input
-from hone_fsdp.group import Group
-from hone_fsdp.processes import PARENT_VARIABLE, die_with
-from hone_fsdp.spans import Spans
+from hone_fsdp.nodes.processes import PARENT_VARIABLE, die_with
+from hone_fsdp.parallel.group import Group
 from hone_fsdp.trainer import Trainer
+from hone_fsdp.wire import messages
+from hone_fsdp.wire.channel import Channel
+from hone_fsdp.wire.spans import Spans
 
 
 def main() -> None:

@@ -19,8 +19,8 @@ import torch
 from torch import nn
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
-from hone_fsdp.attention import attend_in_blocks, attend_masked, attend_packed, visible_blocks
-from hone_fsdp.optimizer import AdamW
+from hone_fsdp.model.attention import attend_in_blocks, attend_masked, attend_packed, visible_blocks
+from hone_fsdp.update.optimizer import AdamW
 
 
 def after_updates(asked: Any) -> list[list[float]]:

@@ -11,8 +11,8 @@ import socket
 import threading
 from typing import Any
 
-from hone_fsdp.frames import Frames
-from hone_fsdp.messages import WorkerCall
+from hone_fsdp.wire.frames import Frames
+from hone_fsdp.wire.messages import WorkerCall
 
 # Exit code when the trainer is gone. It is not 0, so that torchrun ends the other ranks.
 EXIT_ABANDONED = 3

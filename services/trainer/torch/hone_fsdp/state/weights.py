@@ -14,9 +14,9 @@ from torch import Tensor
 from torch.distributed.tensor import DTensor
 from torch.distributed.tensor._utils import compute_local_shape_and_global_offset
 
-from hone_fsdp import messages
 from hone_fsdp.errors import Refused, bad_input, from_os_error
-from hone_fsdp.group import Group
+from hone_fsdp.parallel.group import Group
+from hone_fsdp.wire import messages
 
 _TYPES = {
     messages.FLOAT32: torch.float32,

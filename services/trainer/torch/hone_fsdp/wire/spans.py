@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from hone_fsdp import messages
-from hone_fsdp.group import Group
+from hone_fsdp.parallel.group import Group
+from hone_fsdp.wire import messages
 
 
 class Spans:

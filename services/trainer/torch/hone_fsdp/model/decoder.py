@@ -17,8 +17,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from hone_fsdp.attention import Attend, attend_packed
-from hone_fsdp.head import HeadEntries, HeadScores, score_positions
+from hone_fsdp.model.attention import Attend, attend_packed
+from hone_fsdp.model.head import HeadEntries, HeadScores, score_positions
 
 
 @dataclass(frozen=True)

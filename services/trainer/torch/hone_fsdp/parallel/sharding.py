@@ -19,10 +19,10 @@ from torch.distributed.fsdp import (
     fully_shard,
 )
 
-from hone_fsdp import messages
 from hone_fsdp.errors import bad_input
-from hone_fsdp.group import Group
-from hone_fsdp.model import CausalModel
+from hone_fsdp.model.decoder import CausalModel
+from hone_fsdp.parallel.group import Group
+from hone_fsdp.wire import messages
 
 _ADAPTER_PREFIX = "base_model.model."
 _COMPUTE_TYPES = {messages.FLOAT32: torch.float32, messages.BFLOAT16: torch.bfloat16}

@@ -12,10 +12,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from hone_fsdp.attention import FLEX_BLOCK
-from hone_fsdp.group import Group
-from hone_fsdp.head import HeadEntries
-from hone_fsdp.objective import Numbers
+from hone_fsdp.model.attention import FLEX_BLOCK
+from hone_fsdp.model.head import HeadEntries
+from hone_fsdp.parallel.group import Group
+from hone_fsdp.update.objective import Numbers
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 
 from hone_fsdp.errors import Refused, from_os_error
-from hone_fsdp.group import Group
-from hone_fsdp.optimizer import AdamW
+from hone_fsdp.parallel.group import Group
+from hone_fsdp.update.optimizer import AdamW
 
 _UPDATES = "updates"
 

@@ -1,0 +1,1 @@
+"""Weights and the optimizer's state, between shards and files."""

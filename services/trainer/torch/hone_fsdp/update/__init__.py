@@ -1,0 +1,1 @@
+"""What an update minimises, and how it changes the weights."""
