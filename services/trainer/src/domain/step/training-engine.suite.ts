@@ -250,7 +250,7 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         await saveCheckpoint(copy, model);
         await assert.rejects(
           withEngine((one) => one.load(folder), { ...adapted, start: { kind: "checkpoint", folder: copy } }),
-          /the weights of its base have the SHA-256/,
+          /the adapters were trained on base weights with the SHA-256/,
         );
       }, adapted));
 
