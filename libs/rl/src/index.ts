@@ -16,11 +16,20 @@ export {
   readsReward,
   turnRewardKey,
 } from "./algorithm/advantage/registry.ts";
-export { estimateKl, KlKind } from "./algorithm/kl/estimators.ts";
+export { estimateKl, estimateOf, KlKind, KlLossKind, MAX_K3 } from "./algorithm/kl/estimators.ts";
 export { Aggregation, lossWeights } from "./algorithm/loss/aggregation.ts";
-export { type LossConstants, type LossTerm, MAX_LOG_RATIO, TokenInput } from "./algorithm/loss/loss.ts";
+export {
+  type GroupInput,
+  isGroupInput,
+  type LossConstants,
+  type LossTerm,
+  MAX_LOG_RATIO,
+  type TokenFigures,
+  TokenInput,
+} from "./algorithm/loss/loss.ts";
 export type { ConstantsOf, InputsOf, LossName } from "./algorithm/loss/registry.ts";
-export { inputsOf, LOSSES, termProblem } from "./algorithm/loss/registry.ts";
+export { inputsOf, LOSSES, POLICY_LOSSES, takesTogether, termProblem } from "./algorithm/loss/registry.ts";
+export { KL_EPSILON } from "./algorithm/loss/token/dppo-kl.ts";
 export { IMITATION_TERMS, type PolicyObjective, policyObjective } from "./algorithm/objective.ts";
 export {
   type AlgorithmConfig,
@@ -43,6 +52,7 @@ export { addEvaluationMetrics, type PassRule, passAtK } from "./metrics/evaluati
 export { MetricSet, Reduction } from "./metrics/reduction.ts";
 export { addRolloutMetrics } from "./metrics/rollout-metrics.ts";
 export { splitMinibatches } from "./minibatches.ts";
+export { groupsOf, renumber } from "./packing/groups.ts";
 export type { PackedBatch, PackOptions } from "./packing/pack.ts";
 export { packSamples } from "./packing/pack.ts";
 export { rewardOf, turnRewardsOf, weightedSum } from "./rewards.ts";

@@ -18,6 +18,7 @@ export type { GraphNode, Initializer, Tensor, TensorType } from "./graph.ts";
 export { Graph } from "./graph.ts";
 export type { Operand } from "./ops/elementwise.ts";
 export {
+  Abs,
   Add,
   And,
   Cast,
@@ -38,8 +39,10 @@ export {
   Neg,
   Reciprocal,
   Sigmoid,
+  Sign,
   Sin,
   Sqrt,
+  StopGradient,
   Sub,
   Where,
 } from "./ops/elementwise.ts";

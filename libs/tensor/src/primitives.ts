@@ -10,6 +10,8 @@
 export interface Primitives {
   // Element-wise, one input.
   Neg: Record<never, never>;
+  Abs: Record<never, never>;
+  Sign: Record<never, never>;
   Exp: Record<never, never>;
   Log: Record<never, never>;
   Sqrt: Record<never, never>;
@@ -17,7 +19,7 @@ export interface Primitives {
   Sigmoid: Record<never, never>;
   Cos: Record<never, never>;
   Sin: Record<never, never>;
-  Identity: Record<never, never>;
+  Identity: { stopsGradient: boolean };
   Cast: { to: number };
   // Element-wise, two or three inputs, with broadcasting.
   Add: Record<never, never>;
@@ -78,6 +80,8 @@ export const ATTRIBUTE_KINDS: {
   readonly [P in PrimitiveName]: { readonly [A in keyof Primitives[P]]: AttributeKind };
 } = {
   Neg: {},
+  Abs: {},
+  Sign: {},
   Exp: {},
   Log: {},
   Sqrt: {},
@@ -85,7 +89,7 @@ export const ATTRIBUTE_KINDS: {
   Sigmoid: {},
   Cos: {},
   Sin: {},
-  Identity: {},
+  Identity: { stopsGradient: "hint" },
   Cast: { to: "int" },
   Add: {},
   Sub: {},

@@ -3,21 +3,19 @@
 import { type KlConfig, klTerm } from "./kl/estimators.ts";
 import { crossEntropy } from "./loss/cross-entropy.ts";
 import type { LossTerm } from "./loss/loss.ts";
-import { chosenLoss, type LossConfig, type LossName } from "./loss/registry.ts";
+import { type ChosenLoss, chosenLoss, type LossConfig, type LossName } from "./loss/registry.ts";
 
 /** What a step's updates minimise, beside the entropy bonus. */
-export interface PolicyObjective {
+export interface PolicyObjective extends Omit<ChosenLoss, "term"> {
   /** Added up for each token; the loss comes first. */
   readonly terms: readonly LossTerm<LossName>[];
-  /** Whether the loss holds back the gradient of a token with this ratio and advantage. */
-  isClipped(ratio: number, advantage: number): boolean;
 }
 
 /** The objective of a run. */
 export function policyObjective(config: LossConfig, kl: KlConfig): PolicyObjective {
-  const { term, isClipped } = chosenLoss(config);
+  const { term, ...loss } = chosenLoss(config);
   const distance = klTerm(kl);
-  return { terms: distance === undefined ? [term] : [term, distance], isClipped };
+  return { ...loss, terms: distance === undefined ? [term] : [term, distance] };
 }
 
 /** The objective of imitation. */

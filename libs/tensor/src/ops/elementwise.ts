@@ -7,12 +7,16 @@ import { checkBroadcastShape } from "../shape.ts";
 /** A tensor, or a number that becomes a scalar constant of the other operand's type. */
 export type Operand = Tensor | number;
 
-type Unary = "Neg" | "Exp" | "Log" | "Sqrt" | "Reciprocal" | "Sigmoid" | "Cos" | "Sin";
+type Unary = "Neg" | "Abs" | "Sign" | "Exp" | "Log" | "Sqrt" | "Reciprocal" | "Sigmoid" | "Cos" | "Sin";
 type Arithmetic = "Add" | "Sub" | "Mul" | "Div" | "Min" | "Max";
 type Comparison = "Equal" | "Less" | "LessOrEqual" | "Greater" | "GreaterOrEqual";
 
 /** -x */
 export const Neg = (x: Tensor): Tensor => unary("Neg", x);
+/** |x| */
+export const Abs = (x: Tensor): Tensor => unary("Abs", x);
+/** -1, 0 or 1 */
+export const Sign = (x: Tensor): Tensor => unary("Sign", x);
 /** e^x */
 export const Exp = (x: Tensor): Tensor => unary("Exp", x);
 /** Natural logarithm. */
@@ -62,7 +66,12 @@ export function And(a: Tensor, b: Tensor): Tensor {
 
 /** The same values under another name, so that an output can have a name of its own. */
 export function Identity(x: Tensor): Tensor {
-  return x.graph.emit("Identity", [x], {}, [x]).outputs[0]!;
+  return x.graph.emit("Identity", [x], { stopsGradient: false }, [x]).outputs[0]!;
+}
+
+/** The same values, which gradients take for a constant. */
+export function StopGradient(x: Tensor): Tensor {
+  return x.graph.emit("Identity", [x], { stopsGradient: true }, [x]).outputs[0]!;
 }
 
 /** Converts the elements to another type; a tensor that already has this type is returned unchanged. */

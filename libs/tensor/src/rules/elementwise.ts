@@ -12,6 +12,7 @@ import {
   Mul,
   Neg,
   Sigmoid,
+  Sign,
   Sin,
   Sub,
   Where,
@@ -20,6 +21,9 @@ import { binaryRule, type GradientRule, unaryRule, unbroadcast } from "./rule.ts
 
 /** dx = -g */
 export const negRule = unaryRule<"Neg">((g) => Neg(g));
+
+/** dx = g sign(x) */
+export const absRule = unaryRule<"Abs">((g, x) => Mul(g, Sign(x)));
 
 /** dx = g y */
 export const expRule = unaryRule<"Exp">((g, _x, y) => Mul(g, y));
@@ -42,8 +46,10 @@ export const cosRule = unaryRule<"Cos">((g, x) => Neg(Mul(g, Sin(x))));
 /** dx = g cos(x) */
 export const sinRule = unaryRule<"Sin">((g, x) => Mul(g, Cos(x)));
 
-/** dx = g */
-export const identityRule = unaryRule<"Identity">((g) => g);
+/** dx = g, or none where the gradient stops */
+export const identityRule = unaryRule<"Identity">((g, _x, _y, node) =>
+  node.attributes.stopsGradient ? undefined : g,
+);
 
 /** dx = g in the type of x; whole numbers get no gradient. */
 export const castRule = unaryRule<"Cast">((g, x) => (isFloating(x.dtype) ? Cast(g, x.dtype) : undefined));

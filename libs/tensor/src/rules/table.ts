@@ -17,6 +17,8 @@ import { type GradientRule, stopRule } from "./rule.ts";
 
 export const GRADIENT_RULES: { readonly [P in PrimitiveName]: GradientRule<P> } = {
   Neg: elementwise.negRule,
+  Abs: elementwise.absRule,
+  Sign: stopRule,
   Exp: elementwise.expRule,
   Log: elementwise.logRule,
   Sqrt: elementwise.sqrtRule,

@@ -6,10 +6,13 @@
  */
 import type { ModelSpec } from "@hone/nn";
 import {
+  groupsOf,
   inputsOf,
+  isGroupInput,
   type LossName,
   type LossTerm,
   type MaskedTokens,
+  renumber,
   type TokenInput,
   termProblem,
 } from "@hone/rl";
@@ -151,11 +154,20 @@ function entryArrays(samples: readonly TrainingSample[], { terms }: Objective): 
   return {
     weight: flattenEntries(samples, "weights", ({ weights }) => weights),
     inputs: Object.fromEntries(
-      inputsOf(terms).map((name) => [name, flattenEntries(samples, name, ({ inputs }) => inputs?.[name])]),
+      inputsOf(terms).map((name) => [
+        name,
+        isGroupInput(name)
+          ? groupsOf(samples, name)
+          : flattenEntries(samples, name, ({ inputs }) => inputs?.[name]),
+      ]),
     ),
   };
 }
 
+/**
+ * Numbers of groups are those of this microbatch. A group never spans microbatches: packing puts all tokens of a sample into
+ * one row, and a microbatch is made of whole rows.
+ */
 function passOf(batch: Microbatch, entries: EntryArrays, objective: Objective): Pass {
   const pick = (values: Float32Array) => Float32Array.from(batch.entryIndex, (entry) => values[entry]!);
   const weight = pick(entries.weight);
@@ -165,7 +177,10 @@ function passOf(batch: Microbatch, entries: EntryArrays, objective: Objective): 
     objective: {
       terms: objective.terms,
       inputs: Object.fromEntries(
-        Object.entries(entries.inputs).map(([name, values]) => [name, pick(values)]),
+        Object.entries(entries.inputs).map(([name, values]) => [
+          name,
+          isGroupInput(name as TokenInput) ? renumber(pick(values)) : pick(values),
+        ]),
       ),
       weight,
       entropyWeight:

@@ -7,10 +7,11 @@
  * With a large vocabulary, the logits [U, V] need more memory than everything that the layers keep. The logits of a chunk are
  * freed after the chunk: its backward pass follows at once, and only the gradient with respect to its hidden states and the
  * sum of the head's gradients are kept. H1: the start of a chunk is computed from the size of the previous chunk's gradient,
- * so that the chunk cannot run before it.
+ * so that the chunk cannot run before it. Where the loss takes entries of several chunks together, the log-probabilities of
+ * all chunks are computed first, and the logits of each chunk a second time.
  */
 import { buildHead, headParameter, type ModelSpec, type WeightTensors } from "@hone/nn";
-import type { LossName, LossTerm } from "@hone/rl";
+import { type LossName, type LossTerm, takesTogether } from "@hone/rl";
 import {
   Add,
   Concat,
@@ -29,6 +30,7 @@ import {
   ScatterElements,
   Shape,
   SliceFrom,
+  SplitLike,
   Sub,
   type Tensor,
   Unsqueeze,
@@ -97,10 +99,10 @@ export function chunkPositions(chunk: number): string {
 /** Computes log-probabilities of the entries and entropies of the positions. */
 export function buildHeadScores(graph: Graph, spec: ModelSpec, inputs: HeadInputs): HeadScores {
   const found = forEachChunk(graph, inputs, (read, index) => {
-    const { logprob, entropy } = scoreChunk(graph, spec, inputs, read, index);
+    const { logprob, entropy } = scoreChunk(spec, inputs, read, choicesOf(graph, index));
     return { end: entropy, logprob, entropy };
   });
-  return { logprob: join(found.map((f) => f.logprob)), entropy: join(found.map((f) => f.entropy)) };
+  return joinScores(found);
 }
 
 /** Also computes the loss of an objective and its gradients. @param isHeadTrained whether the head's gradient is computed */
@@ -111,38 +113,107 @@ export function buildHeadLoss(
   objective: GraphObjective,
   isHeadTrained: boolean,
 ): HeadGradients {
-  let headGradient: Tensor | undefined;
+  if (inputs.chunks.count > 1 && takesTogether(objective.terms)) {
+    return buildJointHeadLoss(graph, spec, inputs, objective, isHeadTrained);
+  }
+  const back = headBackward(spec, inputs, objective, isHeadTrained);
   const found = forEachChunk(graph, inputs, (read, index) => {
-    const scores = scoreChunk(graph, spec, inputs, read, index);
-    const { loss, logitGradient } = differentiateChunk(graph, scores, objective, index);
-    const alpha = 1 / objective.temperature;
-    const readGradient = FusedMatMul(logitGradient, inputs.weights[headParameter(spec)]!, { alpha });
-    if (isHeadTrained) {
-      headGradient =
-        headGradient === undefined
-          ? FusedMatMul(logitGradient, read, { transA: true, alpha })
-          : Gemm(logitGradient, read, headGradient, { transA: true, alpha });
-    }
+    const scores = scoreChunk(spec, inputs, read, choicesOf(graph, index));
+    const { loss, ofScores } = differentiateScores(graph, scores, objective, (name, score) =>
+      graph.input(chunkInput(name, index), "float32", scores[score].shape),
+    );
+    const readGradient = back.chunk(read, scores, ofScores);
     return { end: readGradient, logprob: scores.logprob, entropy: scores.entropy, loss, readGradient };
   });
   return {
-    logprob: join(found.map((f) => f.logprob)),
-    entropy: join(found.map((f) => f.entropy)),
+    ...joinScores(found),
     loss: found.map((f) => f.loss).reduce((sum, loss) => Add(sum, loss)),
     readGradient: join(found.map((f) => f.readGradient)),
-    headGradient,
+    headGradient: back.headGradient(),
   };
 }
 
-/** @param use computes the results for a chunk's hidden states; the next chunk waits for the result `end` [U, ...]. */
+/** The same with the loss of all chunks together. */
+function buildJointHeadLoss(
+  graph: Graph,
+  spec: ModelSpec,
+  inputs: HeadInputs,
+  objective: GraphObjective,
+  isHeadTrained: boolean,
+): HeadGradients {
+  const forward = forEachChunk(graph, inputs, (read, index) => {
+    const choices = choicesOf(graph, index);
+    const { logprob, entropy } = scoreChunk(spec, inputs, read, choices);
+    return { end: entropy, choices, logprob, entropy };
+  });
+  const scores = joinScores(forward);
+  const { loss, ofScores } = differentiateScores(graph, scores, objective, (name, score) =>
+    join(forward.map((f, index) => graph.input(chunkInput(name, index), "float32", f[score].shape))),
+  );
+  const ofEach = (x: Tensor, score: keyof HeadScores) =>
+    SplitLike(
+      x,
+      forward.map((f) => f[score]),
+      0,
+    );
+  const ofLogprob = ofEach(ofScores.logprob, "logprob");
+  const ofEntropy = ofScores.entropy && ofEach(ofScores.entropy, "entropy");
+  const back = headBackward(spec, inputs, objective, isHeadTrained);
+  const again = (read: Tensor, index: number) => {
+    const chunk = scoreChunk(spec, inputs, read, forward[index]!.choices);
+    const readGradient = back.chunk(read, chunk, {
+      logprob: ofLogprob[index]!,
+      entropy: ofEntropy?.[index],
+    });
+    return { end: readGradient, readGradient };
+  };
+  const found = forEachChunk(graph, inputs, again, ofScores.logprob);
+  return {
+    ...scores,
+    loss,
+    readGradient: join(found.map((f) => f.readGradient)),
+    headGradient: back.headGradient(),
+  };
+}
+
+/** From the gradients of scores to those of hidden states, chunk by chunk, and to the sum of the head's. */
+function headBackward(
+  spec: ModelSpec,
+  { weights }: HeadInputs,
+  { temperature }: GraphObjective,
+  isHeadTrained: boolean,
+) {
+  const alpha = 1 / temperature;
+  let headGradient: Tensor | undefined;
+  return {
+    chunk(read: Tensor, scores: ChunkScores, ofScores: ScoreGradients): Tensor {
+      const logitGradient = logitGradientOf(scores, ofScores);
+      const readGradient = FusedMatMul(logitGradient, weights[headParameter(spec)]!, { alpha });
+      if (isHeadTrained) {
+        headGradient =
+          headGradient === undefined
+            ? FusedMatMul(logitGradient, read, { transA: true, alpha })
+            : Gemm(logitGradient, read, headGradient, { transA: true, alpha });
+      }
+      return readGradient;
+    },
+    headGradient: () => headGradient,
+  };
+}
+
+/**
+ * @param use computes the results for a chunk's hidden states; the next chunk waits for the result `end` [U, ...].
+ * @param before [E] what the first chunk waits for; absent = it waits for nothing.
+ */
 function forEachChunk<T extends { readonly end: Tensor }>(
   graph: Graph,
   { read, chunks }: HeadInputs,
   use: (read: Tensor, index: number) => T,
+  before?: Tensor,
 ): T[] {
   if (chunks.count === 1) return [use(read, 0)];
   const results: T[] = [];
-  let start = graph.constant("int64", [0]);
+  let start = before === undefined ? graph.constant("int64", [0]) : Mul(Shape(before, 0, 1), 0);
   for (let index = 0; index < chunks.count; index++) {
     const result = use(SliceFrom(read, 0, start, chunks.positions, chunkPositions(index)), index);
     results.push(result);
@@ -160,14 +231,16 @@ interface ChunkScores extends HeadScores {
   readonly probabilities: Tensor;
 }
 
+function choicesOf(graph: Graph, index: number): Tensor {
+  return graph.input(chunkInput(INPUT.choices, index), "int32", [`entries${index}`]);
+}
+
 function scoreChunk(
-  graph: Graph,
   spec: ModelSpec,
   { weights, temperature }: HeadInputs,
   read: Tensor,
-  index: number,
+  choices: Tensor,
 ): ChunkScores {
-  const choices = graph.input(chunkInput(INPUT.choices, index), "int32", [`entries${index}`]);
   const logits = buildHead(spec, read, weights);
   const logprobs = LogSoftmax(temperature === 1 ? logits : Mul(logits, 1 / temperature));
   const probabilities = Exp(logprobs);
@@ -176,38 +249,56 @@ function scoreChunk(
   return { choices, logprobs, probabilities, logprob, entropy };
 }
 
+/** Gradients of the loss with respect to scores. */
+interface ScoreGradients {
+  /** [E] */
+  readonly logprob: Tensor;
+  /** [U]; undefined if the loss does not depend on entropies. */
+  readonly entropy: Tensor | undefined;
+}
+
 /**
  *   loss = sum over entries of weight * (sum of the terms of the entry)
  *          - sum over positions of entropyWeight * entropy
  *
+ * @param input a number of each entry or each position, which are those of a score
+ */
+function differentiateScores(
+  graph: Graph,
+  { logprob, entropy }: HeadScores,
+  { terms, hasEntropyBonus }: GraphObjective,
+  input: (name: string, score: keyof HeadScores) => Tensor,
+): { readonly loss: Tensor; readonly ofScores: ScoreGradients } {
+  const perEntry = (name: string) => input(name, "logprob");
+  let total = sum(Mul(buildTerms(terms, logprob, perEntry), perEntry(INPUT.weight)));
+  if (hasEntropyBonus) total = Sub(total, sum(Mul(entropy, input(INPUT.entropyWeight, "entropy"))));
+  const [g, c] = gradients(graph, total, hasEntropyBonus ? [logprob, entropy] : [logprob]);
+  return { loss: total, ofScores: { logprob: g!, entropy: c } };
+}
+
+/**
  * With g = d loss / d logprob[e], c = d loss / d entropy[u], s[u] the sum of g over the entries of u, p and H the
  * position's probabilities and entropy, and z the logits divided by the temperature:
  *
  *   d loss / d z[u, v] = sum over entries (u, v) of g  -  p (s + c (log p + H))
  */
-function differentiateChunk(
-  graph: Graph,
-  { choices, logprobs, probabilities, logprob, entropy }: ChunkScores,
-  { terms, hasEntropyBonus }: GraphObjective,
-  index: number,
-): { readonly loss: Tensor; readonly logitGradient: Tensor } {
-  const perEntry = (name: string) => graph.input(chunkInput(name, index), "float32", logprob.shape);
-  let total = sum(Mul(buildTerms(terms, logprob, perEntry), perEntry(INPUT.weight)));
-  if (hasEntropyBonus) {
-    const weight = graph.input(chunkInput(INPUT.entropyWeight, index), "float32", entropy.shape);
-    total = Sub(total, sum(Mul(entropy, weight)));
-  }
-  const [g, c] = gradients(graph, total, hasEntropyBonus ? [logprob, entropy] : [logprob]);
+function logitGradientOf(
+  { choices, logprobs, probabilities, entropy }: ChunkScores,
+  { logprob: g, entropy: c }: ScoreGradients,
+): Tensor {
   const vocabSize = Number(logprobs.shape[1]);
-  const s = ScatterElements(ZerosLike(entropy), Div(choices, vocabSize), g!, 0, "add");
+  const s = ScatterElements(ZerosLike(entropy), Div(choices, vocabSize), g, 0, "add");
   const perPosition = (x: Tensor) => Unsqueeze(x, [1]);
   const factor =
     c === undefined
       ? perPosition(Neg(s))
       : Sub(perPosition(Neg(Add(s, Mul(c, entropy)))), Mul(logprobs, perPosition(c)));
   const spread = Reshape(Mul(probabilities, factor), [-1]);
-  const logitGradient = Reshape(ScatterElements(spread, choices, g!, 0, "add"), [-1, vocabSize]);
-  return { loss: total, logitGradient };
+  return Reshape(ScatterElements(spread, choices, g, 0, "add"), [-1, vocabSize]);
+}
+
+function joinScores(chunks: readonly HeadScores[]): HeadScores {
+  return { logprob: join(chunks.map((f) => f.logprob)), entropy: join(chunks.map((f) => f.entropy)) };
 }
 
 function join(parts: readonly Tensor[]): Tensor {

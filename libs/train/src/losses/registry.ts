@@ -3,14 +3,40 @@
 import { type ConstantsOf, inputsOf, type LossName, type LossTerm, type TokenInput } from "@hone/rl";
 import { Add, type Tensor } from "@hone/tensor";
 import { crossEntropy } from "./cross-entropy.ts";
-import { klK1, klK2, klK3 } from "./kl.ts";
+import { klAbs, klK1, klK2, klK3 } from "./kl.ts";
 import type { LossGraph, LossInputs } from "./loss-graph.ts";
-import { ppoClip } from "./ppo-clip.ts";
+import { clipCov } from "./selected/clip-cov.ts";
+import { klCov } from "./selected/kl-cov.ts";
+import { gmpo } from "./sequence/gmpo.ts";
+import { gspo } from "./sequence/gspo.ts";
+import { cispo } from "./token/cispo.ts";
+import { dppoKl, dppoTv } from "./token/dppo.ts";
+import { ppoClip } from "./token/ppo-clip.ts";
+import { reinforce } from "./token/reinforce.ts";
+import { sapo } from "./token/sapo.ts";
+import { dro, kimi15 } from "./token/squared-distance.ts";
+import { tis } from "./token/tis.ts";
+import { topr } from "./token/topr.ts";
 
 const GRAPHS: { readonly [N in LossName]: LossGraph<N> } = {
   ppo_clip: ppoClip,
+  gspo,
+  gmpo,
+  sapo,
+  cispo,
+  dppo_tv: dppoTv,
+  dppo_kl: dppoKl,
+  dro,
+  gpg: reinforce,
+  clip_cov: clipCov,
+  kl_cov: klCov,
+  topr,
+  tis,
+  kimi15,
+  reinforce,
   cross_entropy: crossEntropy,
   kl_k1: klK1,
+  kl_abs: klAbs,
   kl_k2: klK2,
   kl_k3: klK3,
 };

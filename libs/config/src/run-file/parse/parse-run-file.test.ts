@@ -31,7 +31,15 @@ describe("parseRunFile()", () => {
     assert.equal(run.rollout.maxTurns, 10);
     assert.equal(run.rollout.sampling.topP, 1);
     assert.deepEqual(run.judge, [{ kind: "environment", weight: 1 }]);
-    assert.equal(run.algorithm.loss.clipHigh, 0.28);
+    assert.deepEqual(run.algorithm.loss, {
+      kind: "ppo_clip",
+      clipLow: 0.2,
+      clipHigh: 0.28,
+      dualClip: 3,
+      ratio: "token",
+      aggregate: "token_mean",
+      entropy: 0,
+    });
     assert.equal(run.trainer.maxStaleness, 0);
     assert.deepEqual(run.trainer.engine, { kind: "onnx", microbatchTokens: 1_024 });
   });

@@ -1,8 +1,17 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import path from "node:path";
 import { describe, test } from "node:test";
 import { familyOf, type GoldenCase, golden, Question } from "./testing/golden.ts";
 import { assertAnswered, isAnswered } from "./testing/row.ts";
-import { NOT_YET, ROWS } from "./testing/table.ts";
+import { LOSS_ROWS, NOT_YET, ROWS } from "./testing/table.ts";
+
+const REPOSITORY = path.join(import.meta.dirname, "../../../../..");
+/** Where the rows of losses are answered. */
+const ENGINE_TESTS = [
+  "libs/train/src/losses/conformance.test.ts",
+  "services/trainer/src/fsdp/fsdp-losses.test.ts",
+];
 
 /* Hone's algorithms against the numbers of verl and ROLL. Where Hone differs on purpose, the row of the table names the quirk. */
 
@@ -21,9 +30,19 @@ describe("golden cases", () => {
     });
   }
 
+  test("a case is put to the engines by one row at most, and they run the test that asks them", () => {
+    for (const each of golden.cases) {
+      const rows = LOSS_ROWS.filter((row) => isAnswered(row, each));
+      assert.ok(rows.length <= 1, `${each.name} is claimed by ${rows.length} rows`);
+    }
+    for (const file of ENGINE_TESTS) {
+      assert.match(readFileSync(path.join(REPOSITORY, file), "utf8"), /\bLOSS_CASES\b/, file);
+    }
+  });
+
   test("each case is claimed by a row, or by a family that is stated as not there yet", () => {
     const unclaimed = golden.cases.filter(
-      (each) => rowsOf(each).length === 0 && !NOT_YET.some((row) => isAnswered(row, each)),
+      (each) => claimsOf(each).length === 0 && !NOT_YET.some((row) => isAnswered(row, each)),
     );
     assert.deepEqual(
       unclaimed.map(({ name }) => name),
@@ -36,14 +55,14 @@ describe("golden cases", () => {
       const cases = golden.cases.filter((each) => isAnswered(row, each));
       assert.ok(cases.length > 0, `there are no cases of ${row.family} ${row.named ?? ""}`);
       assert.deepEqual(
-        cases.filter((each) => rowsOf(each).length > 0).map(({ name }) => name),
+        cases.filter((each) => claimsOf(each).length > 0).map(({ name }) => name),
         [],
       );
     }
   });
 
   test("each row answers a case", () => {
-    for (const row of ROWS) {
+    for (const row of [...ROWS, ...LOSS_ROWS]) {
       assert.ok(
         golden.cases.some((each) => isAnswered(row, each)),
         `no case is answered by the row of ${row.family} ${row.hone}`,
@@ -51,6 +70,11 @@ describe("golden cases", () => {
     }
   });
 });
+
+/** Rows that answer a case, the engines' included. */
+function claimsOf(each: GoldenCase) {
+  return [...ROWS, ...LOSS_ROWS].filter((row) => isAnswered(row, each));
+}
 
 function rowsOf(each: GoldenCase) {
   return ROWS.filter((row) => isAnswered(row, each));

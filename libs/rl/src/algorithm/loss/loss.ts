@@ -7,6 +7,7 @@
  */
 
 import type { z } from "zod";
+import type { Aggregation } from "./aggregation.ts";
 
 /** Numbers of a trained token that a loss may read, beside its log-probability under the weights that are trained. */
 export const TokenInput = {
@@ -15,8 +16,23 @@ export const TokenInput = {
   advantage: "advantage",
   /** Log-probability under the reference policy. */
   referenceLogprob: "referenceLogprob",
+  /** What the judges made the token's rollout worth, before the run shaped it. */
+  reward: "reward",
+  /** 1 where the loss chose the token from all tokens of the minibatch (`PolicyLoss.select`), else 0. */
+  selected: "selected",
+  /** Number of the token's sample; tokens of one sample have the same. */
+  sequence: "sequence",
+  /** Number of the token's segment: an unbroken run of trained tokens in a sample, which is a turn. */
+  segment: "segment",
 } as const;
 export type TokenInput = (typeof TokenInput)[keyof typeof TokenInput];
+
+/** Inputs that say which tokens belong together. They follow from the samples, so that nobody has to supply them. */
+export type GroupInput = "sequence" | "segment";
+
+export function isGroupInput(name: TokenInput): name is GroupInput {
+  return name === TokenInput.sequence || name === TokenInput.segment;
+}
 
 /**
  * Largest |log ratio| that enters an exponential. e^20 is far outside every clip range, and its products stay finite
@@ -38,8 +54,33 @@ export interface TokenLoss<Name extends string, Inputs extends TokenInput, Const
   /** By which engines know its formula. */
   readonly name: Name;
   readonly reads: readonly Inputs[];
+  /** Which tokens belong together with these constants, where the formula takes a mean over them. @default undefined, none */
+  groupedBy?(constants: NoInfer<Constants>): GroupInput | undefined;
   /** What its constants may be. */
   readonly constants: z.ZodType<Constants>;
+}
+
+/** A trained token when an update begins, for the figure `clip_fraction`. */
+export interface TokenFigures {
+  /** Probability under the weights that are trained, by that when it was sampled. */
+  readonly ratio: number;
+  /** e^(mean log ratio) of the tokens that the loss takes together; `ratio` where it takes none together. */
+  readonly groupRatio: number;
+  readonly logprob: number;
+  readonly behaviourLogprob: number;
+  readonly advantage: number;
+  readonly reward: number;
+  readonly isSelected: boolean;
+}
+
+/** All tokens of a minibatch, in the order of its samples, before an update. N tokens. */
+export interface ScoredTokens {
+  /** [N] log-probability under the weights that are trained. */
+  readonly logprobs: ArrayLike<number>;
+  /** [N] log-probability when the token was sampled. */
+  readonly behaviourLogprobs: ArrayLike<number>;
+  /** [N] */
+  readonly advantages: ArrayLike<number>;
 }
 
 /** A loss that a run file can name. `Options` are its keys in `algorithm.loss`, beside `kind` and those of every loss. */
@@ -50,12 +91,19 @@ export interface PolicyLoss<
   Options extends z.ZodRawShape = z.ZodRawShape,
 > extends TokenLoss<Name, Inputs, Constants> {
   readonly options: Options;
+  /** `algorithm.loss.aggregate` where the run file does not say. @default token_mean */
+  readonly aggregate?: Aggregation;
+  /** Whether a token has a gradient also where its advantage is 0. @default false */
+  readonly trainsWithoutAdvantage?: boolean;
   constantsOf(options: z.output<z.ZodObject<Options>>): Constants;
+  /** Whether the formula holds the gradient of a token back or bounds its weight, for the figure `clip_fraction`. */
+  isClipped(token: TokenFigures, constants: Constants): boolean;
   /**
-   * Whether the formula holds the gradient of a token back, for the figure `clip_fraction`.
-   * @param ratio probability under the weights that are trained, by that when it was sampled.
+   * Chooses tokens from all of a minibatch, for the input `selected`. The trainer then scores a minibatch before each
+   * update, which takes a forward pass; where this is absent it does not. The same tokens must give the same choice.
+   * @returns [N] whether each token is chosen
    */
-  isClipped(ratio: number, advantage: number, constants: Constants): boolean;
+  select?(tokens: ScoredTokens, constants: Constants): readonly boolean[];
 }
 
 /** Checks a loss' types where it is written. */

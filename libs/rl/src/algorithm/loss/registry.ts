@@ -1,19 +1,60 @@
 /**
  * The losses that engines compute, and those of them that a run file can name.
  *
- * Adding one: a file beside this one and its name in `POLICY_LOSSES`; its formula for each engine, whose tables are typed over
- * {@link LOSSES}. See docs/extending.md.
+ * `token/` holds those in which each token stands for itself, `sequence/` those that take the tokens of a sample together, and
+ * `selected/` those that choose tokens from the whole minibatch. Adding one: a file there and its name in `POLICY_LOSSES`;
+ * its formula for each engine, whose tables are typed over {@link LOSSES}. See docs/extending.md.
  */
 
 import { z } from "zod";
 import { klLosses } from "../kl/estimators.ts";
 import { Aggregation } from "./aggregation.ts";
 import { crossEntropy } from "./cross-entropy.ts";
-import type { LossConstants, LossTerm, PolicyLoss, TokenInput } from "./loss.ts";
-import { ppoClip } from "./ppo-clip.ts";
+import {
+  type GroupInput,
+  isGroupInput,
+  type LossConstants,
+  type LossTerm,
+  type PolicyLoss,
+  type ScoredTokens,
+  type TokenFigures,
+  type TokenInput,
+  type TokenLoss,
+} from "./loss.ts";
+import { clipCov } from "./selected/clip-cov.ts";
+import { klCov } from "./selected/kl-cov.ts";
+import { gmpo } from "./sequence/gmpo.ts";
+import { gspo } from "./sequence/gspo.ts";
+import { cispo } from "./token/cispo.ts";
+import { dppoKl } from "./token/dppo-kl.ts";
+import { dppoTv } from "./token/dppo-tv.ts";
+import { dro } from "./token/dro.ts";
+import { gpg } from "./token/gpg.ts";
+import { kimi15 } from "./token/kimi15.ts";
+import { ppoClip } from "./token/ppo-clip.ts";
+import { reinforce } from "./token/reinforce.ts";
+import { sapo } from "./token/sapo.ts";
+import { tis } from "./token/tis.ts";
+import { topr } from "./token/topr.ts";
 
 /** Losses of `algorithm.loss`. */
-const POLICY_LOSSES = { ppo_clip: ppoClip } as const;
+export const POLICY_LOSSES = {
+  ppo_clip: ppoClip,
+  gspo,
+  gmpo,
+  sapo,
+  cispo,
+  dppo_tv: dppoTv,
+  dppo_kl: dppoKl,
+  dro,
+  gpg,
+  clip_cov: clipCov,
+  kl_cov: klCov,
+  topr,
+  tis,
+  kimi15,
+  reinforce,
+} as const;
 
 /** Everything that an engine computes for a token. */
 export const LOSSES = { ...POLICY_LOSSES, cross_entropy: crossEntropy, ...klLosses } as const;
@@ -24,21 +65,22 @@ export type ConstantsOf<N extends LossName> = z.output<(typeof LOSSES)[N]["const
 /** The numbers of a token that it reads. */
 export type InputsOf<N extends LossName> = (typeof LOSSES)[N]["reads"][number];
 
-/** Keys of every loss. */
-const ofEveryLoss = {
+/** Keys of every loss. @param aggregate the default */
+const ofEveryLoss = (aggregate: Aggregation) => ({
   /** How token losses become one number. */
-  aggregate: z.enum(Aggregation).default(Aggregation.tokenMean),
+  aggregate: z.enum(Aggregation).default(aggregate),
   /** Weight of the entropy bonus. */
   entropy: z.number().min(0).default(0),
-};
+});
 
 type AnyLoss = (typeof POLICY_LOSSES)[keyof typeof POLICY_LOSSES];
 type SchemaOf<L> = L extends { readonly name: infer Name extends string; readonly options: infer Options }
-  ? z.ZodObject<{ kind: z.ZodLiteral<Name> } & Options & typeof ofEveryLoss, z.core.$strict>
+  ? z.ZodObject<{ kind: z.ZodLiteral<Name> } & Options & ReturnType<typeof ofEveryLoss>, z.core.$strict>
   : never;
 
-const schemas = Object.values(POLICY_LOSSES).map(({ name, options }) =>
-  z.strictObject({ kind: z.literal(name), ...options, ...ofEveryLoss }),
+const schemas = Object.values<PolicyLoss<LossName>>(POLICY_LOSSES as never).map(
+  ({ name, options, aggregate = Aggregation.tokenMean }) =>
+    z.strictObject({ kind: z.literal(name), ...options, ...ofEveryLoss(aggregate) }),
 );
 
 /** `algorithm.loss` of a run file. */
@@ -49,25 +91,49 @@ export const lossSchema = z
 /** The chosen loss with its options. */
 export type LossConfig = z.output<typeof lossSchema>;
 
-/** The chosen loss with its constants; which of the losses it is plays no part for the caller. */
-export function chosenLoss(config: LossConfig): {
+/** The loss of a run. */
+export interface ChosenLoss {
   readonly term: LossTerm<LossName>;
-  isClipped(ratio: number, advantage: number): boolean;
-} {
+  /** Whether a token has a gradient also where its advantage is 0. */
+  readonly trainsWithoutAdvantage: boolean;
+  /** Which tokens it takes together; undefined = each stands for itself. */
+  readonly group: GroupInput | undefined;
+  isClipped(token: TokenFigures): boolean;
+  /** Chooses from all tokens of a minibatch, [N]; undefined = nothing is chosen, and no scores are needed before an update. */
+  readonly select: ((tokens: ScoredTokens) => readonly boolean[]) | undefined;
+}
+
+/** The chosen loss with its constants; which of the losses it is plays no part for the caller. */
+export function chosenLoss(config: LossConfig): ChosenLoss {
   // The schema holds options and kind together, which the type of a table cannot say.
   const loss = POLICY_LOSSES[config.kind] as unknown as PolicyLoss<LossName> & {
     constantsOf(options: LossConfig): LossConstants;
   };
   const constants = loss.constantsOf(config);
+  const { select } = loss;
   return {
     term: { name: loss.name, constants },
-    isClipped: (ratio, advantage) => loss.isClipped(ratio, advantage, constants),
+    trainsWithoutAdvantage: loss.trainsWithoutAdvantage ?? false,
+    group: loss.groupedBy?.(constants),
+    isClipped: (token) => loss.isClipped(token, constants),
+    select: select && ((tokens) => select(tokens, constants)),
   };
 }
 
 /** The numbers of a token that terms read, each once. */
 export function inputsOf(terms: readonly LossTerm<LossName>[]): TokenInput[] {
-  return [...new Set(terms.flatMap(({ name }): readonly TokenInput[] => LOSSES[name].reads))];
+  return [...new Set(terms.flatMap(inputsOfTerm))];
+}
+
+function inputsOfTerm({ name, constants }: LossTerm<LossName>): readonly TokenInput[] {
+  const loss = LOSSES[name] as unknown as TokenLoss<LossName, TokenInput, LossConstants>;
+  const group = loss.groupedBy?.(constants);
+  return group === undefined ? loss.reads : [...loss.reads, group];
+}
+
+/** Whether terms take tokens together, so that the loss of a token needs those of others. */
+export function takesTogether(terms: readonly LossTerm<LossName>[]): boolean {
+  return inputsOf(terms).some(isGroupInput);
 }
 
 /** Why an engine cannot compute a term; undefined = it can. */

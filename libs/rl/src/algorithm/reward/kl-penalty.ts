@@ -8,31 +8,10 @@
  * KL is the mean over rollouts of the mean over their tokens.
  */
 
-import { estimateKl, KlKind } from "../kl/estimators.ts";
 import { clip, meanOf } from "../statistics.ts";
 
-/** Estimates for a reward: those of the loss, and the distance |log ratio|. */
-export const RewardKlKind = { ...KlKind, abs: "abs" } as const;
-export type RewardKlKind = (typeof RewardKlKind)[keyof typeof RewardKlKind];
-
-/** Largest penalty of a token by k3, which grows with the ratio itself: verl and ROLL stop there. */
-const MAX_K3 = 10;
 /** Most by which the error of one step changes the coefficient, as a share for n = horizon. */
 const MAX_ERROR = 0.2;
-
-/** The estimate for one token, as rewards take it. */
-export function rewardKl(kind: RewardKlKind, logprob: number, referenceLogprob: number): number {
-  switch (kind) {
-    case "k1":
-      return logprob - referenceLogprob;
-    case "abs":
-      return Math.abs(logprob - referenceLogprob);
-    case "k2":
-      return (logprob - referenceLogprob) ** 2 / 2;
-    case "k3":
-      return clip(estimateKl(kind, logprob, referenceLogprob), MAX_K3);
-  }
-}
 
 /** The mean over rollouts of the mean over their tokens; one without a token counts as 0. @param kl for each rollout [N]. */
 export function meanKl(kl: readonly (readonly number[])[]): number {

@@ -4,7 +4,8 @@ import { assignCredit } from "../../credit.ts";
 import { rolloutOf, sampleOf } from "../../testing.ts";
 import { filterFlatGroups } from "../sampling/flat-groups.ts";
 import { algorithmSchema } from "../schema.ts";
-import { adaptKlCoefficient, meanKl, rewardKl } from "./kl-penalty.ts";
+import { estimateKl } from "../kl/estimators.ts";
+import { adaptKlCoefficient, meanKl } from "./kl-penalty.ts";
 import { lengthPenalty } from "./length-penalty.ts";
 import { addBatch, NO_MOMENTS, stdOf } from "./moments.ts";
 import { normalizeRewards } from "./normalize.ts";
@@ -50,10 +51,10 @@ describe("lengthPenalty()", () => {
 
 describe("KL in the reward", () => {
   test("k3 is never negative and stops at 10", () => {
-    assert.equal(rewardKl("k3", -1, -1), 0);
-    assert.ok(rewardKl("k3", -1, -2) > 0);
-    assert.equal(rewardKl("k3", -30, -1), 10);
-    assert.equal(rewardKl("abs", -3, -1), 2);
+    assert.equal(estimateKl("k3", -1, -1), 0);
+    assert.ok(estimateKl("k3", -1, -2) > 0);
+    assert.equal(estimateKl("k3", -30, -1), 10);
+    assert.equal(estimateKl("abs", -3, -1), 2);
   });
 
   test("the coefficient follows the distance, a fifth at most for n = horizon", () => {

@@ -1,12 +1,15 @@
 /**
  * The optimizer's part of a step: epochs over the minibatches, and the metrics of these updates.
  *
- * N = sampled tokens of a sample. Ratios are pi(token) / behaviour(token), as the engine computed them before each update.
+ * N = sampled tokens of a sample. Ratios are pi(token) / behaviour(token), as the engine computed them before each update. A
+ * loss that chooses tokens from the whole minibatch has it scored before each update.
  */
 
 import type { RunConfig } from "@hone/config";
 import {
   estimateKl,
+  estimateOf,
+  groupsOf,
   type KlKind,
   type MetricSet,
   type PolicyObjective,
@@ -54,8 +57,11 @@ export async function optimise(
     for (const [index, { samples }] of plan.entries()) {
       if (samples.length === 0) continue;
       const adamW = stepOptimizer(config, step, epoch, index);
+      const selected = await select(engine, config, samples, objective, onUpdate);
       const result = await engine.trainMinibatch({
-        samples: samples.map((planned) => trainingSample(planned, reference?.get(planned.sample))),
+        samples: samples.map((planned, i) =>
+          trainingSample(planned, { reference: reference?.get(planned.sample), selected: selected?.[i] }),
+        ),
         terms: objective.terms,
         entropyCoefficient: loss.entropy,
         temperature: config.rollout.sampling.temperature,
@@ -75,8 +81,8 @@ export async function optimise(
       metrics.add("grad_norm", Reduction.mean, result.gradNorm);
       metrics.add("grad_norm/max", Reduction.max, result.gradNorm);
       metrics.add("learning_rate", Reduction.last, adamW.learningRate);
-      addTokenFigures(metrics, figures, samples, result, objective);
-      if (reference !== undefined) addKl(metrics, kl.kind, samples, result, reference);
+      addTokenFigures(metrics, figures, samples, { ...result, selected }, objective);
+      if (reference !== undefined) addKl(metrics, estimateOf(kl.kind), samples, result, reference);
       onUpdate();
     }
   }
@@ -115,7 +121,7 @@ async function referenceOf(
   const reference = new Map<Sample, Float32Array>();
   for (const { samples } of plan) {
     if (samples.length === 0) continue;
-    const inputs = samples.map((planned) => trainingSample(planned, undefined));
+    const inputs = samples.map((planned) => trainingSample(planned, {}));
     const { logprobs } = await engine.referenceLogprobs(inputs, config.rollout.sampling.temperature);
     samples.forEach(({ sample }, i) => {
       reference.set(sample, logprobs[i]!);
@@ -125,9 +131,39 @@ async function referenceOf(
   return reference;
 }
 
+/**
+ * Which tokens of a minibatch the loss chooses, under the weights of this moment; undefined where it chooses none.
+ * @returns per sample [N] 1 for a chosen token, else 0
+ */
+async function select(
+  engine: TrainingEngine,
+  config: RunConfig,
+  samples: readonly PlannedSample[],
+  { select: choose }: PolicyObjective,
+  onScored: () => void,
+): Promise<Float32Array[] | undefined> {
+  if (choose === undefined) return undefined;
+  const inputs = samples.map((planned) => trainingSample(planned, {}));
+  const { logprobs } = await engine.logprobs(inputs, config.rollout.sampling.temperature);
+  onScored();
+  const chosen = choose({
+    logprobs: logprobs.flatMap((values) => [...values]),
+    behaviourLogprobs: samples.flatMap(({ sample }) => Array.from(sample.logprobs)),
+    advantages: samples.flatMap(({ advantages }) => [...advantages]),
+  });
+  let at = 0;
+  return logprobs.map((values) => values.map(() => (chosen[at++] ? 1 : 0)));
+}
+
+/** Numbers of a sample's tokens that the engine computed, each [N]; undefined where the objective reads none. */
+interface ComputedInputs {
+  readonly reference?: Float32Array | undefined;
+  readonly selected?: Float32Array | undefined;
+}
+
 function trainingSample(
-  { sample, advantages, weight }: PlannedSample,
-  referenceLogprobs: Float32Array | undefined,
+  { credited, sample, advantages, weight }: PlannedSample,
+  { reference, selected }: ComputedInputs,
 ): TrainingSample {
   const count = sampledTokenCount(sample);
   return {
@@ -136,7 +172,9 @@ function trainingSample(
     inputs: {
       behaviourLogprob: sample.logprobs,
       advantage: advantages,
-      ...(referenceLogprobs !== undefined && { referenceLogprob: referenceLogprobs }),
+      reward: new Float32Array(count).fill(credited.reward),
+      ...(reference !== undefined && { referenceLogprob: reference }),
+      ...(selected !== undefined && { selected }),
     },
     weights: new Float32Array(count).fill(weight),
   };
@@ -184,11 +222,12 @@ function addTokenFigures(
   metrics: MetricSet,
   figures: Map<PlannedSample["credited"], RolloutFigures>,
   samples: readonly PlannedSample[],
-  result: MinibatchResult,
+  result: MinibatchResult & { readonly selected: readonly Float32Array[] | undefined },
   objective: PolicyObjective,
 ): void {
   samples.forEach(({ credited, sample, advantages }, i) => {
     const logprobs = result.logprobs[i]!;
+    const groupRatios = groupRatiosOf(sample, logprobs, objective);
     const entropies = result.entropies[i]!;
     const figure = figures.get(credited) ?? { tokens: 0, ratioSum: 0, ratioMax: 0, clipped: 0 };
     figures.set(credited, figure);
@@ -196,7 +235,16 @@ function addTokenFigures(
     let entropy = 0;
     for (let token = 0; token < logprobs.length; token++) {
       const ratio = Math.exp(logprobs[token]! - sample.logprobs[token]!);
-      if (objective.isClipped(ratio, advantages[token]!)) clipped++;
+      const isClipped = objective.isClipped({
+        ratio,
+        groupRatio: groupRatios?.[token] ?? ratio,
+        logprob: logprobs[token]!,
+        behaviourLogprob: sample.logprobs[token]!,
+        advantage: advantages[token]!,
+        reward: credited.reward,
+        isSelected: result.selected?.[i]![token] === 1,
+      });
+      if (isClipped) clipped++;
       figure.ratioSum += ratio;
       figure.ratioMax = Math.max(figure.ratioMax, ratio);
       entropy += entropies[token]!;
@@ -207,5 +255,24 @@ function addTokenFigures(
     metrics.add("entropy", Reduction.mean, entropy / Math.max(1, weight), weight);
     metrics.add("clip_fraction", Reduction.mean, clipped / Math.max(1, weight), weight);
     metrics.add("ratio/max", Reduction.max, figure.ratioMax);
+  });
+}
+
+/** [N] the ratio of the tokens that the loss takes together with each; undefined where it takes none together. */
+function groupRatiosOf(
+  sample: Sample,
+  logprobs: Float32Array,
+  { group }: PolicyObjective,
+): Float64Array | undefined {
+  if (group === undefined) return undefined;
+  const groups = groupsOf([sample], group);
+  const totals = new Map<number, { sum: number; count: number }>();
+  groups.forEach((number, token) => {
+    const { sum, count } = totals.get(number) ?? { sum: 0, count: 0 };
+    totals.set(number, { sum: sum + logprobs[token]! - sample.logprobs[token]!, count: count + 1 });
+  });
+  return Float64Array.from(groups, (number) => {
+    const { sum, count } = totals.get(number)!;
+    return Math.exp(sum / count);
   });
 }

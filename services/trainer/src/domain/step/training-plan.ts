@@ -13,6 +13,7 @@ import {
   type CreditedRollout,
   hasAdvantage,
   lossWeights,
+  policyObjective,
   rolloutTokenCount,
   type Sample,
   splitMinibatches,
@@ -37,7 +38,8 @@ export interface PlannedMinibatch {
 /** Divides a step into minibatches with loss weights. */
 export function planTraining(credit: Credit, config: RunConfig): PlannedMinibatch[] {
   const { loss, kl } = config.algorithm;
-  const isAdvantageOnly = loss.entropy === 0 && kl.coefficient === 0;
+  const { trainsWithoutAdvantage } = policyObjective(loss, kl);
+  const isAdvantageOnly = loss.entropy === 0 && kl.coefficient === 0 && !trainsWithoutAdvantage;
   return splitMinibatches(credit.groups, config.trainer.minibatches).map((groups) => {
     const rollouts = groups.flatMap((group) => group.rollouts);
     const weights = lossWeights(

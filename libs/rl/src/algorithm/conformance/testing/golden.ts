@@ -64,6 +64,11 @@ export class Question {
     return this.#rows(golden.inputs[String(reference).split(".")[0]!]![name]) as T;
   }
 
+  /** An array of a set that the case does not name. */
+  ofOtherSet<T>(set: string, name: string): T {
+    return this.#rows(golden.inputs[set]![name]) as T;
+  }
+
   number(parameter: string): number {
     return this.golden.parameters[parameter] as number;
   }

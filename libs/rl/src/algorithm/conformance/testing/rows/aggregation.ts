@@ -18,17 +18,13 @@ export const aggregationRows: readonly Row[] = [
     family: "verl/aggregate",
     hone: "loss.aggregate",
     answer: (question) => {
-      const mask = question.matrix("loss_mask");
-      const mode = question.text("loss_agg_mode");
-      const norm = question.optionalNumber("loss_scale_factor") ?? mask[0]!.length;
-      const tokens = rowSums(mask).reduce((sum, count) => sum + count, 0);
-      const rows = rowSums(mask).filter((count) => count > 0).length;
-      // A minibatch of Hone is one sum; verl divides its parts by the whole's tokens and rows, and adds them up.
-      const parts = question.optionalNumber("dp_size") ?? 1;
-      const ofTokens = tokens / (question.optionalNumber("batch_num_tokens") ?? tokens);
-      const ofRows = rows / (question.optionalNumber("global_batch_size") ?? rows);
-      const factor = { "token-mean": ofTokens, "token-sum": 1 }[mode] ?? ofRows;
-      return lossChecks(question, weightsOf(mask, MODES[mode]!, norm, parts * factor));
+      const weights = verlWeights(question.matrix("loss_mask"), question.text("loss_agg_mode"), {
+        norm: question.optionalNumber("loss_scale_factor"),
+        parts: question.optionalNumber("dp_size"),
+        allTokens: question.optionalNumber("batch_num_tokens"),
+        allRows: question.optionalNumber("global_batch_size"),
+      });
+      return lossChecks(question, weights);
     },
   },
   {
@@ -68,6 +64,29 @@ function answerRoll(question: Question): Check[] {
   );
   const loss = sums.reduce((sum, each) => sum + each, 0) / (allRows * mask[0]!.length);
   return lossChecks(question, weights, { gradient: expected, loss, quirk: "Q9" });
+}
+
+/** What verl may be told of the whole that a batch is a part of. */
+interface VerlCounts {
+  readonly norm: number | undefined;
+  readonly parts: number | undefined;
+  readonly allTokens: number | undefined;
+  readonly allRows: number | undefined;
+}
+
+/** [rows by positions] Hone's weight of each token, for verl's name of an aggregation. */
+export function verlWeights(mask: Matrix, mode: string, { norm, parts, allTokens, allRows }: VerlCounts) {
+  const tokens = rowSums(mask).reduce((sum, count) => sum + count, 0);
+  const rows = rowSums(mask).filter((count) => count > 0).length;
+  // A minibatch of Hone is one sum; verl divides its parts by the whole's tokens and rows, and adds them up.
+  const factor =
+    { "token-mean": tokens / (allTokens ?? tokens), "token-sum": 1 }[mode] ?? rows / (allRows ?? rows);
+  return weightsOf(mask, MODES[mode]!, norm ?? mask[0]!.length, (parts ?? 1) * factor);
+}
+
+/** The same for ROLL's name of one, over all rows that have a token. */
+export function rollWeights(mask: Matrix, mode: string): number[][] {
+  return weightsOf(mask, MODES[mode]!, mask[0]!.length, 1);
 }
 
 /** [rows by positions] the weight of each token. */

@@ -1,7 +1,8 @@
 /** What becomes of rewards: normalisation, KL, length, the filter of flat groups. */
 
+import { estimateKl, type KlKind } from "../../../kl/estimators.ts";
 import { discountedReturns } from "../../../returns.ts";
-import { adaptKlCoefficient, meanKl, type RewardKlKind, rewardKl } from "../../../reward/kl-penalty.ts";
+import { adaptKlCoefficient, meanKl } from "../../../reward/kl-penalty.ts";
 import { lengthPenalty } from "../../../reward/length-penalty.ts";
 import { addBatch, NO_MOMENTS, stdOf } from "../../../reward/moments.ts";
 import { type Normalization, normalizeRewards } from "../../../reward/normalize.ts";
@@ -13,7 +14,7 @@ import { indicesBy, mean, std } from "../naive.ts";
 import type { Check, Row } from "../row.ts";
 
 /** Names of the estimates in verl and ROLL. */
-const KL_KINDS: Readonly<Record<string, RewardKlKind>> = {
+const KL_KINDS: Readonly<Record<string, KlKind>> = {
   kl: "k1",
   k1: "k1",
   abs: "abs",
@@ -48,9 +49,9 @@ export const rewardRows: readonly Row[] = [
   ...["verl/kl-penalty", "roll/kl"].map(
     (family): Row => ({
       family,
-      hone: "rewardKl",
+      hone: "estimateKl",
       leaves: {
-        gradient_of_sum: "a reward has no gradient; that of the loss is the engines'",
+        gradient_of_sum: "a reward has no gradient; losses.ts has that of the loss",
         raises: "`full` needs whole distributions and is no name of ours",
       },
       answer: answerKl,
@@ -75,7 +76,7 @@ export const rewardRows: readonly Row[] = [
   {
     family: "verl/kl-in-reward",
     functions: ["apply_kl_penalty"],
-    hone: "rewardKl, meanKl, adaptKlCoefficient",
+    hone: "estimateKl, meanKl, adaptKlCoefficient",
     quirks: { Q7: "a row without a sampled token counts in the mean; a step of Hone has none" },
     answer: (question) =>
       answerKlInReward(question, "actor/reward_kl_penalty", "actor/reward_kl_penalty_coeff"),
@@ -83,7 +84,7 @@ export const rewardRows: readonly Row[] = [
   {
     family: "verl/kl-in-reward",
     functions: ["compute_rewards"],
-    hone: "rewardKl",
+    hone: "estimateKl",
     quirks: { Q7: "the penalty is of sampled tokens only" },
     answer: (question) => {
       const mask = question.ofSet<Matrix>("response_mask");
@@ -105,7 +106,7 @@ export const rewardRows: readonly Row[] = [
   ...["roll/kl-in-reward", "roll/token-reward"].map(
     (family): Row => ({
       family,
-      hone: "rewardKl, meanKl, adaptKlCoefficient, clip",
+      hone: "estimateKl, meanKl, adaptKlCoefficient, clip",
       answer: (question) => answerKlInReward(question, "critic/kl", "critic/kl_coef"),
     }),
   ),
@@ -242,19 +243,19 @@ function answerKl(question: Question): Check[] {
     row.map((logprob, t) =>
       isMasked && question.matrix("action_mask")[i]![t] === 0
         ? 0
-        : rewardKl(kind, logprob, references[i]![t]!),
+        : estimateKl(kind, logprob, references[i]![t]!),
     ),
   );
   return [{ field: "penalty", actual: penalty }];
 }
 
 /** [rows by positions] KL of sampled tokens. */
-function klOf(question: Question, kind: RewardKlKind, mask: Matrix): number[][] {
+function klOf(question: Question, kind: KlKind, mask: Matrix): number[][] {
   const name = question.has("old_log_probs") ? "old_log_probs" : "old_log_prob";
   const logprobs = question.matrix(name);
   const references = question.matrix(question.has("ref_log_probs") ? "ref_log_probs" : "ref_log_prob");
   return logprobs.map((row, i) =>
-    row.map((logprob, t) => (mask[i]![t] === 0 ? 0 : rewardKl(kind, logprob, references[i]![t]!))),
+    row.map((logprob, t) => (mask[i]![t] === 0 ? 0 : estimateKl(kind, logprob, references[i]![t]!))),
   );
 }
 

@@ -6,11 +6,13 @@
  *
  *   l = -min(r A, clip(r, 1 - low, 1 + high) A)
  *
- * With the dual clip c (https://arxiv.org/abs/1912.09729), for A < 0: l = -max(min(...), c A).
+ * With the dual clip c (https://arxiv.org/abs/1912.09729), for A < 0: l = -max(min(...), c A). The ratio can also be that
+ * of a turn (ratio.ts).
  */
 
 import { z } from "zod";
-import { definePolicyLoss } from "./loss.ts";
+import { definePolicyLoss } from "../loss.ts";
+import { type RatioConstants, ratioConstants, ratioGroup, ratioOption, ratioSchema } from "../ratio.ts";
 
 export const ppoClip = definePolicyLoss({
   name: "ppo_clip",
@@ -21,19 +23,23 @@ export const ppoClip = definePolicyLoss({
     clipHigh: z.number().gt(0).default(0.28),
     /** Where the advantage is negative, a ratio above this adds nothing; null = no such bound. */
     dualClip: z.number().gt(1).nullable().default(3),
+    ...ratioOption,
   },
   reads: ["behaviourLogprob", "advantage"],
   constants: z.strictObject({
     clipLow: z.number().min(0).max(1),
     clipHigh: z.number().min(0),
     dualClip: z.number().gt(1).optional(),
-  }) as z.ZodType<{ clipLow: number; clipHigh: number; dualClip?: number }>,
-  constantsOf: ({ clipLow, clipHigh, dualClip }) => ({
+    ...ratioSchema,
+  }) as z.ZodType<{ clipLow: number; clipHigh: number; dualClip?: number } & RatioConstants>,
+  groupedBy: ratioGroup,
+  constantsOf: ({ clipLow, clipHigh, dualClip, ratio }) => ({
     clipLow,
     clipHigh,
     ...(dualClip !== null && { dualClip }),
+    ...ratioConstants(ratio),
   }),
   // A clip binds only on the side to which the advantage pushes.
-  isClipped: (ratio, advantage, { clipLow, clipHigh }) =>
-    advantage > 0 ? ratio > 1 + clipHigh : advantage < 0 && ratio < 1 - clipLow,
+  isClipped: ({ groupRatio, advantage }, { clipLow, clipHigh }) =>
+    advantage > 0 ? groupRatio > 1 + clipHigh : advantage < 0 && groupRatio < 1 - clipLow,
 });

@@ -1,0 +1,32 @@
+/**
+ * The choice of the ratio in losses that have one of token and turn.
+ *
+ *   token    r_t = pi(token) / behaviour(token)
+ *   segment  r_t = e^(mean of log pi - log behaviour over the segment), the same for all of its tokens
+ *
+ * A segment is an unbroken run of trained tokens in a sample: what the model wrote in one turn (ROLL's `ratio_type`).
+ */
+
+import { z } from "zod";
+import type { GroupInput } from "./loss.ts";
+
+export const Ratio = { token: "token", segment: "segment" } as const;
+export type Ratio = (typeof Ratio)[keyof typeof Ratio];
+
+/** The key of the run file. */
+export const ratioOption = {
+  /** Whether the ratio is that of each token, or one of each turn. */
+  ratio: z.enum(Ratio).default(Ratio.token),
+};
+
+/** The constant that engines read; absent = the ratio of each token. */
+export type RatioConstants = { readonly bySegment?: number };
+export const ratioSchema = { bySegment: z.literal(1).optional() };
+
+export function ratioConstants(ratio: Ratio): RatioConstants {
+  return ratio === Ratio.segment ? { bySegment: 1 } : {};
+}
+
+export function ratioGroup({ bySegment }: RatioConstants): GroupInput | undefined {
+  return bySegment === undefined ? undefined : "segment";
+}

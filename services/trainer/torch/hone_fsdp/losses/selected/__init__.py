@@ -1,0 +1,1 @@
+"""Losses that choose tokens from the whole minibatch; the choice is an input."""

@@ -1,0 +1,1 @@
+"""Losses that take the tokens of a sample together."""

@@ -1,0 +1,1 @@
+"""Losses in which each token stands for itself, or for its segment."""

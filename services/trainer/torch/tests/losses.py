@@ -1,0 +1,28 @@
+"""
+Answers the golden cases of losses for src/fsdp/fsdp-losses.test.ts: `python -m tests.losses` reads tasks and writes loss and
+gradient of each, as JSON. In float64, so that rounding hides no difference.
+"""
+
+import json
+import sys
+from typing import Any
+
+import torch
+
+from hone_fsdp.losses import LOSSES
+
+
+def answer(task: Any) -> dict[str, Any]:
+    def numbers(values: list[float]) -> torch.Tensor:
+        return torch.tensor(values, dtype=torch.float64)
+
+    logprob = numbers(task["logprobs"]).requires_grad_()
+    inputs = {name: numbers(values) for name, values in task["inputs"].items()}
+    per_entry = sum(LOSSES[term["name"]](logprob, inputs, term["constants"]) for term in task["terms"])
+    loss = (per_entry * numbers(task["weights"])).sum()
+    (gradient,) = torch.autograd.grad(loss, logprob)
+    return {"loss": float(loss.detach()), "gradient": gradient.tolist()}
+
+
+if __name__ == "__main__":
+    json.dump([answer(task) for task in json.load(sys.stdin)], sys.stdout)
