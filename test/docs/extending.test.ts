@@ -20,7 +20,7 @@ import { algorithmSchema, computeAdvantages, policyObjective } from "@hone/rl";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
 import { GradientRunner } from "@hone/train";
 
-const { advantage, loss, kl } = algorithmSchema.parse({ advantage: { kind: "batch_mean" }, loss: { kind: "reinforce" } });
+const { advantage, loss, kl } = algorithmSchema.parse({ advantage: { kind: "batch_mean" }, loss: { kind: "awr" } });
 const rollouts = [1, 0, 0].map((reward) => ({ rollout: {}, reward, turnRewards: undefined }));
 const others = [{ rollout: {}, reward: 0, turnRewards: undefined }];
 const { groups } = computeAdvantages([{ task: 0, rollouts }, { task: 1, rollouts: others }] as never, advantage);
@@ -125,16 +125,16 @@ describe("docs/extending.md", () => {
     };
     assert.deepEqual(advantages, [0.75, -0.25, -0.25]);
     const [first, second, third] = logprobs;
-    const expected = -(first - 0.5 * second + 2 * third);
-    assert.ok(Math.abs(loss - expected) < 1e-5, `${loss} is not ${expected}`);
+    const expected = -(Math.E * first + Math.exp(-0.5) * second + Math.exp(2) * third);
+    assert.ok(Math.abs(loss - expected) < 1e-5 * expected, `${loss} is not ${expected}`);
   });
 
   test("its loss is computed by PyTorch workers", { skip: isWithoutTorch }, async () => {
     const program =
       "import torch; from hone_fsdp.losses import LOSSES; " +
-      "print(LOSSES['reinforce'](torch.tensor([-1.0, -2.0]), {'advantage': torch.tensor([1.0, -0.5])}, {}).tolist())";
+      "print(LOSSES['awr'](torch.tensor([-1.0, -2.0]), {'advantage': torch.tensor([0.0, 0.0])}, {}).tolist())";
     const output = await run(python, ["-c", program], path.join(copy.path, WORKERS));
-    assert.deepEqual(JSON.parse(output), [1, -1]);
+    assert.deepEqual(JSON.parse(output), [1, 2]);
   });
 });
 

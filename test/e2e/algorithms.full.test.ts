@@ -5,14 +5,21 @@ import { runToEnd } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack } from "../support/stack.ts";
 
-/* Runs a step of the first example with each advantage that a run file can name: from the file to weights that moved. */
+/* Runs a step of the first example with each advantage and each loss that a run file can name: from the file to weights that moved. */
 
-interface Case {
-  readonly advantage: { readonly kind: string; readonly [option: string]: unknown };
-  readonly reward?: Readonly<Record<string, unknown>>;
+interface Chosen {
+  readonly kind: string;
+  readonly [option: string]: unknown;
 }
 
-const CASES: readonly Case[] = [
+interface Case {
+  readonly advantage?: Chosen;
+  readonly loss?: Chosen;
+  readonly reward?: Readonly<Record<string, unknown>>;
+  readonly kl?: Readonly<Record<string, unknown>>;
+}
+
+const ADVANTAGES: readonly Case[] = [
   { advantage: { kind: "grpo_passk" } },
   { advantage: { kind: "gdpo" } },
   { advantage: { kind: "rloo", turnRewards: {} } },
@@ -25,15 +32,33 @@ const CASES: readonly Case[] = [
   { advantage: { kind: "step_reinforce" } },
   { advantage: { kind: "agentic_reinforce", credit: "turns", gamma: 0.9, whiten: true } },
 ];
+const LOSSES: readonly Case[] = [
+  { loss: { kind: "ppo_clip", ratio: "segment" }, kl: { coefficient: 0.01, kind: "k3+" } },
+  { loss: { kind: "gspo" } },
+  { loss: { kind: "gmpo" } },
+  { loss: { kind: "sapo" } },
+  { loss: { kind: "cispo", mask: true } },
+  { loss: { kind: "dppo_tv" } },
+  { loss: { kind: "dppo_kl" } },
+  { loss: { kind: "dro" } },
+  { loss: { kind: "gpg" }, advantage: { kind: "gpg" } },
+  { loss: { kind: "clip_cov", share: 0.1, covarianceLow: 0 } },
+  { loss: { kind: "kl_cov", share: 0.1 } },
+  { loss: { kind: "topr" } },
+  { loss: { kind: "tis", upper: 2 } },
+  { loss: { kind: "kimi15" } },
+  { loss: { kind: "reinforce" } },
+];
 const RUN = { steps: 1, tasksPerStep: 8, minibatches: 1, warmStartTasks: 100, evalTasks: 1 };
 const DEADLINE_MS = 300_000;
 
-test("each advantage trains a step from its run file", async (context) => {
+test("each advantage and each loss trains a step from its run file", async (context) => {
   await using stack = await startStack();
-  for (const given of CASES) {
-    const { kind } = given.advantage;
-    await context.test(kind, async () => {
-      const run = await lakeRun({ ...RUN, name: `lake-${kind.replaceAll("_", "-")}` });
+  const named = (cases: readonly Case[], part: "advantage" | "loss") =>
+    cases.map((given) => ({ given, name: `${part}-${given[part]!.kind.replaceAll("_", "-")}` }));
+  for (const { given, name } of [...named(ADVANTAGES, "advantage"), ...named(LOSSES, "loss")]) {
+    await context.test(name, async () => {
+      const run = await lakeRun({ ...RUN, name: `lake-${name}` });
       const algorithm = algorithmSchema.parse(given);
       const { runId } = await runToEnd(stack, { ...run, algorithm }, { deadlineMs: DEADLINE_MS });
       const [before, after] = await stack.sql<

@@ -228,6 +228,7 @@ function addTokenFigures(
   samples.forEach(({ credited, sample, advantages }, i) => {
     const logprobs = result.logprobs[i]!;
     const groupRatios = groupRatiosOf(sample, logprobs, objective);
+    const selected = result.selected?.[i];
     const entropies = result.entropies[i]!;
     const figure = figures.get(credited) ?? { tokens: 0, ratioSum: 0, ratioMax: 0, clipped: 0 };
     figures.set(credited, figure);
@@ -242,7 +243,7 @@ function addTokenFigures(
         behaviourLogprob: sample.logprobs[token]!,
         advantage: advantages[token]!,
         reward: credited.reward,
-        isSelected: result.selected?.[i]![token] === 1,
+        isSelected: selected?.[token] === 1,
       });
       if (isClipped) clipped++;
       figure.ratioSum += ratio;

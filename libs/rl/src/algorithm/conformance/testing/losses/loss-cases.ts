@@ -5,6 +5,8 @@ import { assertAnswered, isAnswered } from "../row.ts";
 import { LOSS_ROWS } from "../table.ts";
 import type { LossAnswer, LossTask } from "./loss-row.ts";
 
+export type { LossAnswer, LossTask };
+
 export interface LossCase {
   readonly name: string;
   /** Hone's name of what is asked. */
