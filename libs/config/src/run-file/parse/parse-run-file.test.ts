@@ -215,7 +215,7 @@ describe("parseRunFile()", () => {
       "seed: 7",
       "seed: 7\nalgorithm: { kl: { coefficient: 0.1, kind: low_var_kl } }",
       "algorithm.kl.kind",
-      /one of "k1", "k2", "k3"/,
+      /one of "k1", "abs", "k2", "k3"/,
     ],
     [
       "a model that is both made from scratch and pretrained",
