@@ -52,7 +52,7 @@ export { addEvaluationMetrics, type PassRule, passAtK } from "./metrics/evaluati
 export { MetricSet, Reduction } from "./metrics/reduction.ts";
 export { addRolloutMetrics } from "./metrics/rollout-metrics.ts";
 export { splitMinibatches } from "./minibatches.ts";
-export { groupsOf, renumber } from "./packing/groups.ts";
+export { groupMeans, groupsOf, renumber } from "./packing/groups.ts";
 export type { PackedBatch, PackOptions } from "./packing/pack.ts";
 export { packSamples } from "./packing/pack.ts";
 export { rewardOf, turnRewardsOf, weightedSum } from "./rewards.ts";

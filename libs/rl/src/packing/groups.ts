@@ -26,3 +26,16 @@ export function renumber(groups: Float32Array): Float32Array {
     return number;
   });
 }
+
+/** [N] the mean of the numbers of each token's group. */
+export function groupMeans(values: ArrayLike<number>, groups: ArrayLike<number>): Float64Array {
+  const totals = new Map<number, { sum: number; count: number }>();
+  Array.from(groups).forEach((group, token) => {
+    const { sum, count } = totals.get(group) ?? { sum: 0, count: 0 };
+    totals.set(group, { sum: sum + values[token]!, count: count + 1 });
+  });
+  return Float64Array.from(groups, (group) => {
+    const { sum, count } = totals.get(group)!;
+    return sum / count;
+  });
+}

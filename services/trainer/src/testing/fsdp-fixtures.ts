@@ -71,6 +71,8 @@ function samplesOf(seed: number, count: number): TrainingSample[] {
         behaviourLogprob: numbers(() => -3 + random.next()),
         referenceLogprob: numbers(() => -3 + random.next()),
         advantage: numbers(() => 2 * random.next() - 1),
+        selected: numbers(() => random.nextInt(2)),
+        reward: Array<number>(trained).fill(random.next() - 0.5),
       },
       weights: numbers(() => 1 / (trained * count)),
     };
@@ -96,6 +98,39 @@ export const BATCHES: Readonly<Record<string, Minibatch>> = {
     terms: [
       { name: "ppo_clip", constants: { clipLow: 0.2, clipHigh: 0.28 } },
       { name: "kl_k2", constants: { coefficient: 0.1 } },
+    ],
+  },
+  // Each loss once, with bounds that some of the ratios are beyond. A sum keeps the number of updates small.
+  "losses of single tokens": {
+    ...base,
+    samples: samplesOf(4, 7),
+    terms: [
+      { name: "sapo", constants: { tauPositive: 1, tauNegative: 1.05 } },
+      { name: "cispo", constants: { clipLow: 0.2, clipHigh: 0.28, mask: 1 } },
+      { name: "dppo_tv", constants: { thresholdLow: 0.02, thresholdHigh: 0.02, maxRatio: 1.5 } },
+      { name: "dppo_kl", constants: { thresholdLow: 0.01, thresholdHigh: 0.01, maxRatio: 1.5 } },
+      { name: "dro", constants: { beta: 0.5 } },
+      { name: "topr", constants: { positiveWeight: 1, negativeWeight: 0.5 } },
+      { name: "tis", constants: { lower: 0.5, upper: 1.2 } },
+      { name: "kimi15", constants: { tau: 0.5 } },
+      { name: "reinforce", constants: {} },
+      { name: "gpg", constants: {} },
+    ],
+  },
+  "losses that take tokens together or choose them": {
+    ...base,
+    samples: samplesOf(5, 7),
+    terms: [
+      { name: "gspo", constants: { clipLow: 0.3, clipHigh: 0.3 } },
+      { name: "gmpo", constants: { clipLow: 0.2, clipHigh: 0.2 } },
+      { name: "ppo_clip", constants: { clipLow: 0.2, clipHigh: 0.28, bySegment: 1 } },
+      {
+        name: "clip_cov",
+        constants: { clipLow: 0.2, clipHigh: 0.2, share: 1, covarianceLow: 0, covarianceHigh: 9 },
+      },
+      { name: "kl_cov", constants: { share: 1, coefficient: 0.5 } },
+      { name: "kl_abs", constants: { coefficient: 0.1 } },
+      { name: "kl_k3", constants: { coefficient: 0.1, straightThrough: 1 } },
     ],
   },
   imitation: { ...base, samples: samplesOf(3, 6), terms: IMITATION_TERMS },

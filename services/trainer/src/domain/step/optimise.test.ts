@@ -149,6 +149,58 @@ describe("optimise()", () => {
     assertClose(metrics.toRecord()["kl/mean"]!, 0.25);
   });
 
+  test("has a minibatch scored before each update where the loss chooses tokens from all of it", async () => {
+    const { engine, calls } = engineAnswering([
+      [-1, -2],
+      [-3, -1],
+    ]);
+    let scoredCount = 0;
+    const scoring: TrainingEngine = {
+      ...engine,
+      logprobs: (samples) => {
+        scoredCount++;
+        return engine.logprobs(samples);
+      },
+    };
+    const config = testConfig({
+      trainer: { ...CONFIG.trainer, minibatches: 1 },
+      algorithm: { loss: { kind: "kl_cov", share: 0.2 } },
+    });
+    const metrics = new MetricSet();
+    const plan = planTraining(CREDIT, config);
+    await optimise(scoring, config, 1, plan, metrics, () => undefined);
+    assert.equal(scoredCount, 2);
+    // Rollouts without an advantage count among the eight tokens. The highest covariance is that of the first rollout's
+    // likelier token.
+    const chosen = calls.map(({ samples }) =>
+      samples.map(({ inputs }) => [...Array.from(inputs!.selected!)]),
+    );
+    const rest = [
+      [0, 0],
+      [0, 0],
+      [0, 0],
+    ];
+    assert.deepEqual(chosen, [
+      [[1, 0], ...rest],
+      [[0, 1], ...rest],
+    ]);
+    assert.equal(metrics.toRecord().clip_fraction, 1 / 8);
+  });
+
+  test("compares the ratio of a sample where the loss takes its tokens together", async () => {
+    const { engine, calls } = engineAnswering([[-1 + Math.log(2), -2 - Math.log(1.9)]]);
+    const config = testConfig({
+      trainer: { ...CONFIG.trainer, epochs: 1 },
+      algorithm: { loss: { kind: "gspo", clipLow: 0.2, clipHigh: 0.2 } },
+    });
+    const metrics = new MetricSet();
+    await optimise(engine, config, 1, planTraining(CREDIT, config), metrics, () => undefined);
+    assert.equal(calls.length, 1);
+    assert.equal(calls[0]!.samples[0]!.inputs!.reward, undefined);
+    // Each token alone is beyond its bound; their geometric mean is near 1.
+    assert.equal(metrics.toRecord().clip_fraction, 0);
+  });
+
   test("updates nothing where no rollout has an advantage, and still measures the mismatch", async () => {
     const { engine, calls } = engineAnswering([[-1, -2.5]]);
     const flat: Credit = { ...CREDIT, groups: [CREDIT.groups[1]!] };

@@ -9,7 +9,9 @@ import type { RunConfig } from "@hone/config";
 import {
   estimateKl,
   estimateOf,
+  groupMeans,
   groupsOf,
+  inputsOf,
   type KlKind,
   type MetricSet,
   type PolicyObjective,
@@ -49,6 +51,7 @@ export async function optimise(
   const { epochs, optimizer } = config.trainer;
   const { kl, loss } = config.algorithm;
   const objective = policyObjective(loss, kl);
+  const readsReward = inputsOf(objective.terms).includes("reward");
   const reference = kl.coefficient === 0 ? undefined : await referenceOf(engine, config, plan, onUpdate);
   const figures = new Map<PlannedSample["credited"], RolloutFigures>();
   let updateCount = 0;
@@ -60,7 +63,11 @@ export async function optimise(
       const selected = await select(engine, config, samples, objective, onUpdate);
       const result = await engine.trainMinibatch({
         samples: samples.map((planned, i) =>
-          trainingSample(planned, { reference: reference?.get(planned.sample), selected: selected?.[i] }),
+          trainingSample(planned, {
+            reference: reference?.get(planned.sample),
+            selected: selected?.[i],
+            readsReward,
+          }),
         ),
         terms: objective.terms,
         entropyCoefficient: loss.entropy,
@@ -155,15 +162,16 @@ async function select(
   return logprobs.map((values) => values.map(() => (chosen[at++] ? 1 : 0)));
 }
 
-/** Numbers of a sample's tokens that the engine computed, each [N]; undefined where the objective reads none. */
-interface ComputedInputs {
+/** Numbers of a sample's tokens, each [N], that only some objectives read. */
+interface FurtherInputs {
   readonly reference?: Float32Array | undefined;
   readonly selected?: Float32Array | undefined;
+  readonly readsReward?: boolean;
 }
 
 function trainingSample(
   { credited, sample, advantages, weight }: PlannedSample,
-  { reference, selected }: ComputedInputs,
+  { reference, selected, readsReward = false }: FurtherInputs,
 ): TrainingSample {
   const count = sampledTokenCount(sample);
   return {
@@ -172,7 +180,7 @@ function trainingSample(
     inputs: {
       behaviourLogprob: sample.logprobs,
       advantage: advantages,
-      reward: new Float32Array(count).fill(credited.reward),
+      ...(readsReward && { reward: new Float32Array(count).fill(credited.reward) }),
       ...(reference !== undefined && { referenceLogprob: reference }),
       ...(selected !== undefined && { selected }),
     },
@@ -266,14 +274,6 @@ function groupRatiosOf(
   { group }: PolicyObjective,
 ): Float64Array | undefined {
   if (group === undefined) return undefined;
-  const groups = groupsOf([sample], group);
-  const totals = new Map<number, { sum: number; count: number }>();
-  groups.forEach((number, token) => {
-    const { sum, count } = totals.get(number) ?? { sum: 0, count: 0 };
-    totals.set(number, { sum: sum + logprobs[token]! - sample.logprobs[token]!, count: count + 1 });
-  });
-  return Float64Array.from(groups, (number) => {
-    const { sum, count } = totals.get(number)!;
-    return Math.exp(sum / count);
-  });
+  const logRatios = Array.from(logprobs, (logprob, token) => logprob - sample.logprobs[token]!);
+  return groupMeans(logRatios, groupsOf([sample], group)).map(Math.exp);
 }

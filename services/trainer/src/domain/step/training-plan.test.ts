@@ -76,6 +76,15 @@ describe("planTraining()", () => {
     );
   });
 
+  test("trains every rollout where the loss reads more than advantages", () => {
+    const base = config(2);
+    const algorithm = testConfig({ algorithm: { loss: { kind: "kimi15" } } }).algorithm;
+    assert.deepEqual(
+      planTraining(CREDIT, { ...base, algorithm }).map(({ samples }) => samples.length),
+      [3, 2],
+    );
+  });
+
   test("keeps the order of the slots", () => {
     const [only] = planTraining(CREDIT, config(1, 0.01));
     assert.deepEqual(

@@ -16,6 +16,16 @@ export function spread(values: readonly number[], mask: readonly number[]): numb
   return mask.map((bit) => (bit === 1 ? values[next++]! : 0));
 }
 
+/** The tokens of all rows, one row after the other, at their positions; 0 elsewhere. */
+export function denseOf(mask: Matrix, tokens: readonly number[]): number[][] {
+  let from = 0;
+  return mask.map((row) => {
+    const count = row.reduce((sum, bit) => sum + bit, 0);
+    from += count;
+    return spread(tokens.slice(from - count, from), row);
+  });
+}
+
 export function masked(values: Matrix, mask: Matrix): number[][] {
   return values.map((row, i) => row.map((value, t) => value * mask[i]![t]!));
 }

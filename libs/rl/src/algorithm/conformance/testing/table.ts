@@ -45,6 +45,5 @@ export const NOT_YET: readonly (Pick<Row, "family" | "functions" | "named"> & { 
   },
   { family: "verl/rollout-correction", why: "old log-probabilities are those of the rollout" },
   { family: "roll/train-infer-correction", why: "old log-probabilities are those of the rollout" },
-  { family: "roll/segment-mean", why: "no loss has a ratio by segment" },
   { family: "roll/advantage", named: "/distillation/", why: "there is no teacher" },
 ];

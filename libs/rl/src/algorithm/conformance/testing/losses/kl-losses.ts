@@ -1,8 +1,9 @@
 /** The KL to the reference policy as a term of the loss. */
 
 import { KlLossKind, klTerm } from "../../../kl/estimators.ts";
+import { denseOf } from "../dense.ts";
 import type { Question } from "../golden.ts";
-import { type AskedLoss, dense, type LossRow } from "./loss-row.ts";
+import type { AskedLoss, LossRow } from "./loss-row.ts";
 
 /** Names of the estimates in verl and ROLL; `+` makes a straight-through form. */
 const ESTIMATES: Readonly<Record<string, string>> = {
@@ -74,7 +75,7 @@ function ask(
           .flat()
           .reduce((sum, each) => sum + each, 0),
       },
-      { field: "gradient_of_sum", actual: dense(mask, gradient) },
+      { field: "gradient_of_sum", actual: denseOf(mask, gradient) },
     ],
   };
 }

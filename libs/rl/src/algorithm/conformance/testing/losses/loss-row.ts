@@ -3,10 +3,10 @@
  * trained tokens, and compares the loss and its gradient. Letters: E entries, which are the tokens under the mask, row by row.
  */
 
-import { groupsOf } from "../../../../packing/groups.ts";
+import { groupMeans, groupsOf } from "../../../../packing/groups.ts";
 import type { GroupInput, LossTerm, TokenInput } from "../../../loss/loss.ts";
 import { type ChosenLoss, chosenLoss, inputsOf, type LossName, lossSchema } from "../../../loss/registry.ts";
-import { compact, spread } from "../dense.ts";
+import { compact, denseOf } from "../dense.ts";
 import type { Matrix, Question } from "../golden.ts";
 import type { Check, Row } from "../row.ts";
 
@@ -87,20 +87,19 @@ export class LossSetting {
     const { logprob, behaviour, advantage } = this.arrays;
     const [now, then, worth] = [logprob, behaviour, advantage].map((values) => this.entries(values));
     const ratios = now!.map((value, entry) => value - then![entry]!);
-    const groups =
-      this.loss.group === undefined ? ratios.map((_, entry) => entry) : this.#groups(this.loss.group);
-    const clipped = now!.filter((value, entry) => {
-      const together = ratios.filter((_, other) => groups[other] === groups[entry]);
-      return this.loss.isClipped({
+    const groups = this.loss.group === undefined ? [...ratios.keys()] : this.#groups(this.loss.group);
+    const means = groupMeans(ratios, groups);
+    const clipped = now!.filter((value, entry) =>
+      this.loss.isClipped({
         ratio: Math.exp(ratios[entry]!),
-        groupRatio: Math.exp(together.reduce((sum, each) => sum + each, 0) / together.length),
+        groupRatio: Math.exp(means[entry]!),
         logprob: value,
         behaviourLogprob: then![entry]!,
         advantage: worth![entry]!,
         reward: 0,
         isSelected: this.selected?.[entry] ?? false,
-      });
-    });
+      }),
+    );
     return clipped.length / now!.length;
   }
 
@@ -151,16 +150,6 @@ export function lossChecks(
     differing === undefined ? {} : { expected: value!, quirk: differing.quirk };
   return [
     { field: "loss", actual: loss + added, ...expected(differing?.loss) },
-    { field: "gradient", actual: dense(mask, gradient), ...expected(differing?.gradient) },
+    { field: "gradient", actual: denseOf(mask, gradient), ...expected(differing?.gradient) },
   ];
-}
-
-/** [E] as rows by positions, 0 where the mask is. */
-export function dense(mask: Matrix, entries: readonly number[]): number[][] {
-  let from = 0;
-  return mask.map((row) => {
-    const count = row.reduce((sum, bit) => sum + bit, 0);
-    from += count;
-    return spread(entries.slice(from - count, from), row);
-  });
 }

@@ -1,7 +1,8 @@
 /** How token losses become one number: Hone's weights of tokens are the gradient of the references' sums. */
 
+import { groupMeans, groupsOf } from "../../../../packing/groups.ts";
 import { Aggregation, lossWeights } from "../../../loss/aggregation.ts";
-import { compact, rowSums } from "../dense.ts";
+import { compact, denseOf, rowSums } from "../dense.ts";
 import type { Matrix, Question } from "../golden.ts";
 import type { Check, Row } from "../row.ts";
 
@@ -35,6 +36,19 @@ export const aggregationRows: readonly Row[] = [
       Q9: "seq_mean_token_sum_norm divides by the rollouts as well as by the constant",
     },
     answer: answerRoll,
+  },
+  {
+    family: "roll/segment-mean",
+    hone: "loss.ratio: segment",
+    answer: (question) => {
+      const mask = question.matrix("mask");
+      const values = question.matrix("tensor").flatMap((row, i) => compact(row, mask[i]!));
+      const groups = groupsOf(
+        mask.map((lossMask) => ({ lossMask })),
+        "segment",
+      );
+      return [{ field: "mean", actual: denseOf(mask, [...groupMeans(values, groups)]) }];
+    },
   },
 ];
 
