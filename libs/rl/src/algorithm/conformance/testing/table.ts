@@ -39,10 +39,6 @@ export const NOT_YET: readonly (Pick<Row, "family" | "functions" | "named"> & { 
   },
   { family: "verl/value-loss", why: "no critic is trained" },
   { family: "roll/value-loss", why: "no critic is trained" },
-  {
-    family: "verl/entropy-loss",
-    why: "entropies are compared with PyTorch's, in libs/train and services/trainer",
-  },
   { family: "verl/rollout-correction", why: "old log-probabilities are those of the rollout" },
   { family: "roll/train-infer-correction", why: "old log-probabilities are those of the rollout" },
   { family: "roll/advantage", named: "/distillation/", why: "there is no teacher" },

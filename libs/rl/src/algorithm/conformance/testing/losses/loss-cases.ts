@@ -5,6 +5,7 @@ import { assertAnswered, isAnswered } from "../row.ts";
 import { LOSS_ROWS } from "../table.ts";
 import type { LossAnswer, LossTask } from "./loss-row.ts";
 
+export { ENTROPY_CASES, type EntropyCase } from "./entropy-cases.ts";
 export type { LossAnswer, LossTask };
 
 export interface LossCase {
