@@ -107,7 +107,11 @@ describe("prepareModel()", () => {
   });
 
   const refusals: [what: string, change: () => Promise<void>, message: RegExp][] = [
-    ["damaged weights", () => truncate(path.join(source, "model.safetensors"), 2_000), /end within the file of 2000 bytes/],
+    [
+      "damaged weights",
+      () => truncate(path.join(source, "model.safetensors"), 2_000),
+      /end within the file of 2000 bytes/,
+    ],
     ["a missing tokenizer", () => rm(path.join(source, "tokenizer.json")), /must hold tokenizer.json/],
     [
       "a model without a chat template",
