@@ -106,14 +106,11 @@ test("a run continues on more nodes by replaying its steps on them", {
       for (const program of programs) await program.end();
     }
     const before = left.at(-1);
-    if (before !== undefined) {
-      // More workers add numbers in another order, so the last bits of the version that this restart replayed differ.
-      const [step] = await sql`
-        select state_digest from trainer.steps where run_id = ${runId} and version = ${before.version}`;
-      assert.notEqual(step?.state_digest, before.digest);
-    }
     const [row] =
-      await sql`select version, state_digest, arithmetic from trainer.runs where run_id = ${runId}`;
+      await sql`select version, state_digest, recovery_version, arithmetic from trainer.runs where run_id = ${runId}`;
+    // Commits of this run save no optimizer: only a replay does, at the version that it computed again. The weights of that version may
+    // have other last bits than before, as more workers add numbers in another order; in so small a model they need not.
+    if (before !== undefined) assert.equal(row?.recovery_version, before.version);
     assert.match(String(row?.arithmetic), new RegExp(`on ${nodes} cpu workers$`));
     left.push({ version: Number(row?.version), digest: String(row?.state_digest) });
   }
