@@ -29,6 +29,7 @@ export {
 } from "./algorithm/loss/loss.ts";
 export type { ConstantsOf, InputsOf, LossName } from "./algorithm/loss/registry.ts";
 export { inputsOf, LOSSES, POLICY_LOSSES, takesTogether, termProblem } from "./algorithm/loss/registry.ts";
+export { MAX_SEQUENCE_LOG_RATIO } from "./algorithm/loss/sequence/gspo.ts";
 export { KL_EPSILON } from "./algorithm/loss/token/dppo-kl.ts";
 export { IMITATION_TERMS, type PolicyObjective, policyObjective } from "./algorithm/objective.ts";
 export {

@@ -5,11 +5,16 @@
  *
  *   s_t = e^(sg(m) + log pi(token) - sg(log pi(token)))
  *   l = -min(s A, clip(s, 1 - low, 1 + high) A)
+ *
+ * A sample's log ratio counts up to 10, as in verl.
  */
 
 import { z } from "zod";
 import { Aggregation } from "../aggregation.ts";
 import { definePolicyLoss } from "../loss.ts";
+
+/** Largest log ratio of a sample. e^10 is far outside every clip range, where only a negative advantage leads. */
+export const MAX_SEQUENCE_LOG_RATIO = 10;
 
 export const gspo = definePolicyLoss({
   name: "gspo",
