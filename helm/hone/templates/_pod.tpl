@@ -127,6 +127,11 @@ judge: [HONE_JUDGE_KEY]
 {{- define "hone.allowEnv" -}}
 - name: HONE_ALLOW_COMMANDS
   value: {{ ternary "yes" "no" .Values.allow.commands | quote }}
+{{ include "hone.allowModulesEnv" . }}
+{{- end -}}
+
+{{/* The same for modules alone. */}}
+{{- define "hone.allowModulesEnv" -}}
 - name: HONE_ALLOW_MODULES
   value: {{ ternary "yes" "no" .Values.allow.modules | quote }}
 {{- end -}}

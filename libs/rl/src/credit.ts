@@ -7,6 +7,7 @@
  */
 
 import type { RewardedRollout, RolloutAdvantage } from "./algorithm/advantage/advantage.ts";
+import type { UserAdvantage } from "./algorithm/advantage/module.ts";
 import { computeAdvantages } from "./algorithm/advantage/registry.ts";
 import { shapeRewards } from "./algorithm/reward/shape-rewards.ts";
 import type { AlgorithmConfig } from "./algorithm/schema.ts";
@@ -40,10 +41,14 @@ export interface Credit<R extends Rollout = Rollout> {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
-/** Gives every group's rollouts their reward and advantage. `groups` must be in order of task, rollouts of index. */
+/**
+ * Gives every group's rollouts their reward and advantage. `groups` must be in order of task, rollouts of index.
+ * @param own the function of the user's module, where the advantage is one of the user's.
+ */
 export function assignCredit<R extends Rollout>(
   groups: readonly Group<R>[],
   { outcomes: rules, reward: rewardConfig, advantage: config }: CreditRules,
+  own?: UserAdvantage,
 ): Credit<R> {
   const leftOut: R[] = [];
   const rewarded = groups.flatMap(({ task, rollouts }) => {
@@ -60,7 +65,7 @@ export function assignCredit<R extends Rollout>(
     return kept.length === 0 ? [] : [{ task, rollouts: kept }]; // C3
   });
   const shaped = shapeRewards(rewarded, rewardConfig);
-  const advantages = computeAdvantages(shaped.groups, config);
+  const advantages = computeAdvantages(shaped.groups, config, own);
   const credited = rewarded.map(({ task, rollouts }, group) => ({
     task,
     rollouts: rollouts.map(({ rollout, reward }, i) => ({

@@ -9,6 +9,11 @@ export type {
 } from "./algorithm/advantage/advantage.ts";
 export { defineAdvantage } from "./algorithm/advantage/advantage.ts";
 export { groupRelative } from "./algorithm/advantage/group/grpo.ts";
+export {
+  USER_ADVANTAGE_EXPORT,
+  type UserAdvantage,
+  UserAdvantageError,
+} from "./algorithm/advantage/module.ts";
 export type { AdvantageConfig } from "./algorithm/advantage/registry.ts";
 export {
   comparesGroup,

@@ -1,7 +1,14 @@
 /** The configuration of the trainer. */
 
 import { homedir, totalmem } from "node:os";
-import { environmentInteger, type ModelFolders, readEnvironment, readModelFolders } from "@hone/config";
+import {
+  type CodeGate,
+  environmentInteger,
+  type ModelFolders,
+  readCodeGate,
+  readEnvironment,
+  readModelFolders,
+} from "@hone/config";
 import { type HubSettings, readHubSettings } from "@hone/hub";
 import { EPISODES_MAX_BYTES } from "@hone/messaging";
 import { type BaseConfig, type Environment, readBaseConfig, SettingError } from "@hone/service-kit";
@@ -21,6 +28,8 @@ export interface TrainerServiceConfig extends BaseConfig {
   readonly torch: TorchSettings | undefined;
   /** Where pretrained models are downloaded from. */
   readonly hub: HubSettings;
+  /** Runs code that run files name, such as a user's advantage algorithm. */
+  readonly gate: CodeGate;
   /** The folders that pretrained models may be read from. */
   readonly modelFolders: ModelFolders;
 }
@@ -103,6 +112,7 @@ export function readTrainerConfig(environment: Environment): TrainerServiceConfi
             environment: withoutOwn(environment),
           },
     hub,
+    gate: readCodeGate(environment, base.filesDir),
     modelFolders: readModelFolders(environment, [base.filesDir, base.stateDir, hub.cacheDir]),
   };
 }

@@ -21,6 +21,7 @@ import { Admission } from "./domain/admission/admission.ts";
 import { RunSupervisor } from "./domain/run/run-supervisor.ts";
 import { dropWorkOfEndedRuns } from "./domain/run/work-janitor.ts";
 import { RunFolders } from "./domain/state/run-folders.ts";
+import { loadUserAdvantage, userAdvantageProblems } from "./domain/step/user-advantage.ts";
 import { memoryProblems } from "./engine-memory.ts";
 import { findModels } from "./find-models.ts";
 import { TorchFinder } from "./fsdp/find-torch.ts";
@@ -65,6 +66,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           engineProblems: async (run, model) => [
             ...memoryProblems(specFromConfig(model), run, config),
             ...(await torch.problems(run)),
+            ...(await userAdvantageProblems(run, config.gate)),
           ],
           logger,
         }),
@@ -76,6 +78,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           pipeline: new BusPipeline(bus, await openBucket(bus, BucketName.replicas, ReplicaStateSchema)),
           tasks: new DatasetClient(bus),
           groupJudges: new GroupJudgeClient(bus),
+          userAdvantage: (run) => loadUserAdvantage(run, config.gate),
           board,
           events,
           createEngine: (run, folders) => createEngine(run, folders, { ...config, torch, logger }),

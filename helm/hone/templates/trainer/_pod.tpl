@@ -20,6 +20,7 @@
 {{- $own := .Values.trainer -}}
 - name: HONE_TRAINER_LEASE_MS
   value: {{ $own.leaseMs | int64 | quote }}
+{{ include "hone.allowModulesEnv" . }}
 {{- if eq $own.engine.kind "onnx" }}
 {{ include "hone.largeArraysEnv" . }}
 - name: HONE_TRAINER_THREADS

@@ -17,6 +17,7 @@ import { grpo } from "./group/grpo.ts";
 import { grpoPassk } from "./group/grpo-passk.ts";
 import { opo } from "./group/opo.ts";
 import { rloo } from "./group/rloo.ts";
+import { callUserAdvantage, moduleAdvantage, type UserAdvantage } from "./module.ts";
 import { type ShapeOptions, shapeAdvantages, shapeOfEvery } from "./shape-advantages.ts";
 import { gae } from "./token/gae.ts";
 import { optimalTokenBaseline } from "./token/optimal-token-baseline.ts";
@@ -46,6 +47,7 @@ const ALGORITHMS = {
   gigpo,
   step_reinforce: stepReinforce,
   agentic_reinforce: agenticReinforce,
+  module: moduleAdvantage,
 } as const;
 
 type AnyAlgorithm = (typeof ALGORITHMS)[keyof typeof ALGORITHMS];
@@ -75,9 +77,21 @@ export const advantageSchema = z
 /** The chosen algorithm with its options. */
 export type AdvantageConfig = z.output<typeof advantageSchema>;
 
-/** The advantages of a step by the algorithm that `config.kind` names. */
-export function computeAdvantages(step: readonly RewardedGroup[], config: AdvantageConfig): StepAdvantages {
-  return shapeAdvantages(step, algorithmOf(config).compute(step, config), config);
+/**
+ * The advantages of a step by the algorithm that `config.kind` names.
+ * @param own the function of the user's module, for the kind `module`.
+ * @throws {UserAdvantageError} when that function fails or returns what cannot be trained on.
+ */
+export function computeAdvantages(
+  step: readonly RewardedGroup[],
+  config: AdvantageConfig,
+  own?: UserAdvantage,
+): StepAdvantages {
+  const computed =
+    config.kind === "module" && own !== undefined
+      ? callUserAdvantage(step, config, own)
+      : algorithmOf(config).compute(step, config);
+  return shapeAdvantages(step, computed, config);
 }
 
 /** Whether the chosen algorithm compares the rollouts of a group, so that groups of one would teach nothing. */

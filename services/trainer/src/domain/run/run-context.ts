@@ -1,5 +1,6 @@
 /** What the parts of a run's loop share: the run, its engine, and its ways to the outside. */
 
+import type { UserAdvantage } from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
 import type { RunReporter } from "../report/run-reporter.ts";
 import type { RolloutGatherer } from "../rollouts/rollout-gatherer.ts";
@@ -24,6 +25,8 @@ export interface RunContext {
   readonly gatherer: RolloutGatherer;
   readonly tasks: SplitTasks;
   readonly groupJudges: GroupJudges;
+  /** The advantage algorithm of a user's module; undefined where the run names one of Hone's. */
+  readonly userAdvantage: UserAdvantage | undefined;
   readonly logger: Logger;
   readonly progress: RunProgress;
   /** Time between two saved states of a warm start. */

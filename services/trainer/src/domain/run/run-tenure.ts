@@ -6,7 +6,9 @@
  * T3: the end of a run is published before its row records it, so that after a crash in between it is published again.
  */
 
+import type { RunConfig } from "@hone/config";
 import { describeError, messageIdOf, retry } from "@hone/core";
+import type { UserAdvantage } from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
 import { FolderRefusedError, OwnershipLostError, RunCancelledError, UniformFailureError } from "../errors.ts";
 import type { RunEvents } from "../report/run-event.ts";
@@ -46,6 +48,8 @@ export interface TenureDeps {
   readonly board: RunStateBoard;
   readonly events: RunEvents;
   readonly createEngine: (run: RunRecord, folders: RunFolders) => Promise<TrainingEngine>;
+  /** Loads the advantage algorithm of a user's module. Absent = every run names one of Hone's. */
+  readonly userAdvantage?: (config: RunConfig) => Promise<UserAdvantage | undefined>;
   readonly logger: Logger;
   /** Time between two saved states of a warm start. @default 60_000 */
   readonly warmStateMs?: number;
@@ -190,6 +194,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       gatherer,
       tasks: new SplitTasks(run.config, deps.tasks, reporter),
       groupJudges: deps.groupJudges,
+      userAdvantage: await deps.userAdvantage?.(run.config),
       logger,
       progress,
       warmStateMs: deps.warmStateMs ?? WARM_STATE_MS,

@@ -37,7 +37,7 @@ type GatherContext = Parameters<typeof compareGroups>[0] & Pick<RunContext, "eng
 type StepContext = GatherContext &
   LearnContext &
   Parameters<typeof commitVersion>[0] &
-  Pick<RunContext, "tasks">;
+  Pick<RunContext, "tasks" | "userAdvantage">;
 
 /** Makes version `step` from version `step - 1`. */
 export async function trainStep(context: StepContext, step: number): Promise<void> {
@@ -152,14 +152,17 @@ function markStale(rollout: ScoredRollout, version: number): ScoredRollout {
   return { ...rollout, outcome: Outcome.stale, reason };
 }
 
-function creditOf({ run }: Pick<RunContext, "run">, scored: readonly ScoredRollout[]): Credit<ScoredRollout> {
+function creditOf(
+  { run, userAdvantage }: Pick<RunContext, "run" | "userAdvantage">,
+  scored: readonly ScoredRollout[],
+): Credit<ScoredRollout> {
   const { groupSize } = run.config.rollout;
   const groups: Group<ScoredRollout>[] = [];
   for (let begin = 0; begin < scored.length; begin += groupSize) {
     const rollouts = scored.slice(begin, begin + groupSize);
     groups.push({ task: rollouts[0]!.slot.task, rollouts });
   }
-  return assignCredit(groups, run.config.algorithm);
+  return assignCredit(groups, run.config.algorithm, userAdvantage);
 }
 
 /** The result of each task of the step, for the curriculum; undefined where there is none. */
