@@ -1,7 +1,7 @@
 /** Reads the scored episodes of a run while it runs, because they are purged after its end. */
 
 import { deadline } from "@hone/core";
-import { type Bus, readOrdered, StreamName, subjects } from "@hone/messaging";
+import { type Bus, readOrdered, StreamName, subjects, wholeEpisode } from "@hone/messaging";
 import { type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { eventually } from "@hone/testing";
 
@@ -53,7 +53,12 @@ export function keepScoredEpisodes(bus: Bus, run: string): KeptEpisodes {
 }
 
 async function* readScored(bus: Bus, run: string, signal: AbortSignal): AsyncGenerator<ScoredEpisode> {
-  const options = { stream: StreamName.episodes, filter: subjects.rolloutScored("*"), signal };
+  const options = {
+    stream: StreamName.episodes,
+    filter: subjects.rolloutScored("*"),
+    signal,
+    complete: (data: Uint8Array, subject: string) => wholeEpisode(bus, data, subject),
+  };
   for await (const { message } of readOrdered(bus, ScoredEpisodeSchema, options)) {
     const { runId = "" } = message.episode ?? {};
     if (runId.slice(0, runId.lastIndexOf("-")) === run) yield message;

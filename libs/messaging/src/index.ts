@@ -38,8 +38,14 @@ export {
 export type { Stored } from "./exchange/store-message.ts";
 export { extractTrace, injectTrace } from "./exchange/trace-headers.ts";
 export { followOrdered } from "./follow/follow-ordered.ts";
-export { readMessages } from "./follow/read-messages.ts";
-export { type OrderedItem, type ReadOrderedOptions, readOrdered } from "./follow/read-ordered.ts";
+export { MissingMessageError, readMessages } from "./follow/read-messages.ts";
+export {
+  type CompleteBody,
+  type OrderedItem,
+  type ReadOrderedOptions,
+  readOrdered,
+} from "./follow/read-ordered.ts";
+export { wholeEpisode } from "./follow/whole-episode.ts";
 export {
   outcomeFromWire,
   outcomeToWire,

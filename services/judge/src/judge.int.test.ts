@@ -13,6 +13,7 @@ import {
   StreamName,
   subjects,
   ValidatingService,
+  wholeEpisode,
 } from "@hone/messaging";
 import { startBus, type TestBus } from "@hone/messaging/testing";
 import {
@@ -78,6 +79,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
       stream: StreamName.episodes,
       filter: subjects.rolloutScored(run),
       signal,
+      complete: (data, subject) => wholeEpisode(bus, data, subject),
     });
   const finish = (message: Episode) =>
     publishStored(bus, subjects.rolloutFinished(message.runId), EpisodeSchema, message);

@@ -4,8 +4,9 @@ import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { TerminalError } from "@hone/core";
 import type { Bus } from "../bus.ts";
 import { translateBusError } from "../errors.ts";
-import { decodeBody } from "../payloads/payload.ts";
+import { decodeBytes, fetchBody } from "../payloads/payload.ts";
 import type { StreamName } from "../streams/streams.ts";
+import type { CompleteBody } from "./read-ordered.ts";
 
 /** A message is missing and will not come back: it was purged, or a killed server has lost it. */
 export class MissingMessageError extends TerminalError {
@@ -18,6 +19,7 @@ export class MissingMessageError extends TerminalError {
 }
 
 /**
+ * @param complete completes a body that points to another message.
  * @returns the messages at `sequences`, in that order.
  * @throws {MissingMessageError} when one does not exist.
  * @throws {UndecodableMessageError} when one is another kind of message.
@@ -28,6 +30,7 @@ export function readMessages<Schema extends DescMessage>(
   stream: StreamName,
   schema: Schema,
   sequences: readonly number[],
+  complete: CompleteBody = async (data) => data,
 ): Promise<MessageShape<Schema>[]> {
   return Promise.all(
     sequences.map(async (sequence) => {
@@ -38,7 +41,8 @@ export function readMessages<Schema extends DescMessage>(
         });
       if (message === null) throw new MissingMessageError(stream, sequence);
       const { subject, data, header: headers } = message;
-      return decodeBody(bus, schema, { subject, data, headers });
+      const body = await fetchBody(bus, { subject, data, headers });
+      return decodeBytes(schema, await complete(body, subject), subject);
     }),
   );
 }

@@ -7,7 +7,7 @@ import type { Context } from "@opentelemetry/api";
 import type { Bus } from "../bus.ts";
 import { UndecodableMessageError } from "../errors.ts";
 import { extractTrace } from "../exchange/trace-headers.ts";
-import { decodeBody } from "../payloads/payload.ts";
+import { decodeBytes, fetchBody } from "../payloads/payload.ts";
 import { isBeyondStream } from "../streams/stream-reset.ts";
 import type { StreamName } from "../streams/streams.ts";
 import { reportDead } from "../work/dead-letter.ts";
@@ -17,7 +17,7 @@ export interface OrderedItem<Message> {
   readonly message: Message;
   readonly subject: string;
   readonly sequence: number;
-  /** Approximate size in the stream, without the object that it may point to. */
+  /** Approximate size in the stream, with what `complete` added. */
   readonly bytes: number;
   readonly trace: Context;
 }
@@ -29,9 +29,17 @@ export interface ReadOrderedOptions {
   /** The first sequence number that is yielded; absent = from the beginning. */
   readonly fromSequence?: number;
   readonly signal: AbortSignal;
+  /**
+   * Completes a body that points to another message. If it throws an UndecodableMessageError, the message goes to DEAD;
+   * after any other error it is read again.
+   */
+  readonly complete?: CompleteBody;
   /** Called for lost connections, after which reading goes on by itself, and for messages that went to DEAD. */
   readonly onError?: (error: unknown) => void;
 }
+
+/** @returns the bytes to decode in place of `data`. */
+export type CompleteBody = (data: Uint8Array, subject: string) => Promise<Uint8Array>;
 
 const RECOVERY_DELAY_MS = 250;
 /** Duration of one pull; the server sends heartbeats within it. */
@@ -53,7 +61,7 @@ export async function* readOrdered<Schema extends DescMessage>(
   schema: Schema,
   options: ReadOrderedOptions,
 ): AsyncGenerator<OrderedItem<MessageShape<Schema>>> {
-  const { stream, filter, signal, onError } = options;
+  const { stream, filter, signal, complete, onError } = options;
   let next = options.fromSequence ?? 1;
   while (!signal.aborted) {
     let messages: ConsumerMessages | undefined;
@@ -75,8 +83,13 @@ export async function* readOrdered<Schema extends DescMessage>(
       for await (const message of messages) {
         if (signal.aborted) return;
         let decoded: MessageShape<Schema>;
+        let bytes = message.data.length + ENVELOPE_BYTES;
         try {
-          decoded = await decodeBody(bus, schema, message);
+          const { subject } = message;
+          const data = await fetchBody(bus, message);
+          const whole = complete === undefined ? data : await complete(data, subject);
+          bytes += whole.length - data.length;
+          decoded = decodeBytes(schema, whole, subject);
         } catch (error) {
           // If the object store does not answer, this message is the first that is read again.
           if (!(error instanceof UndecodableMessageError)) throw error;
@@ -90,7 +103,7 @@ export async function* readOrdered<Schema extends DescMessage>(
           message: decoded,
           subject: message.subject,
           sequence: message.seq,
-          bytes: message.data.length + ENVELOPE_BYTES,
+          bytes,
           trace: extractTrace(message.headers),
         };
       }

@@ -95,6 +95,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...common("judge"),
         ...answers(...ASKERS),
         ...durable(StreamName.episodes, "judge"),
+        ...READ_FINISHED,
         ...read("KV_RUN_STATE"),
         subjects.rolloutScored("*"),
       ],
@@ -113,6 +114,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...makeStreams(),
         ...durable(StreamName.runs, "trainer"),
         ...readInOrder(StreamName.episodes),
+        ...READ_FINISHED,
         ...read("KV_RUN_STATE", "KV_REPLICAS", StreamName.events),
         RUN_STATES,
         `$JS.API.CONSUMER.LIST.${StreamName.episodes}`,
@@ -134,6 +136,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...common("tracer"),
         ...answers(...ASKERS),
         ...durable(StreamName.episodes, "tracer-rollouts"),
+        ...READ_FINISHED,
         ...Object.values(EventSinkDurable).flatMap((sink) => durable(StreamName.events, sink)),
         ...read("KV_RUN_STATE", StreamName.dead),
         "$JS.API.CONSUMER.INFO.*.*",
@@ -163,6 +166,8 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
 
 /** Streams of large payloads, including that of older releases. */
 const PAYLOAD_STREAMS = [...PAYLOAD_STORES, OLD_PAYLOAD_STORE].map(streamOfStore);
+/** The right to read the finished episodes that scored ones point to (whole-episode.ts). */
+const READ_FINISHED = [`$JS.API.DIRECT.GET.${StreamName.episodes}`];
 const RUN_STATES = "$KV.RUN_STATE.>";
 const REPLICAS = "$KV.REPLICAS.>";
 

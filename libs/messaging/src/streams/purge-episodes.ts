@@ -1,8 +1,11 @@
 /** Removes episodes that no reader needs any more, and the objects that they point to. */
 
-import { type ConsumerInfo, DeliverPolicy } from "@nats-io/jetstream";
+import { fromBinary } from "@bufbuild/protobuf";
+import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { type Consumer, type ConsumerInfo, DeliverPolicy, type JsMsg } from "@nats-io/jetstream";
 import type { Bus } from "../bus.ts";
 import { translateBusError } from "../errors.ts";
+import { nextMessage } from "../follow/follow-messages.ts";
 import { purgeObject } from "../payloads/objects.ts";
 import { objectOf } from "../payloads/payload.ts";
 import { hasLargePayloads } from "../payloads/payload-janitor.ts";
@@ -56,20 +59,77 @@ export interface PurgedEpisodes {
   readonly scored: number;
 }
 
-/** Purges the episodes of one run below a position, and the objects that they point to. */
+/**
+ * Purges the scored episodes of one run below a position, and the finished ones that no scored episode left points to, with
+ * the objects that they point to.
+ */
 export async function purgeBelow(bus: Bus, run: string, below: number): Promise<PurgedEpisodes> {
   // For the server a position of 0 or 1 means everything.
   if (below <= 1) return { finished: 0, scored: 0 };
   // One filter at a time, as a consumer of nats-server 2.9 has one filter, which must lie within one subject of the stream.
-  const purge = async (objectsOf: string, filter: string): Promise<number> => {
-    await deleteObjects(bus, objectsOf, below);
-    const { purged } = await bus.manager.streams.purge(StreamName.episodes, { filter, seq: below });
+  const purge = async (objectsOf: string, filter: string, seq: number): Promise<number> => {
+    await deleteObjects(bus, objectsOf, seq);
+    const { purged } = await bus.manager.streams.purge(StreamName.episodes, { filter, seq });
     return purged;
   };
-  return {
-    finished: await purge(subjects.rolloutFinished(run), subjects.finishedToPurge(run)),
-    scored: await purge(subjects.rolloutScored(run), subjects.scoredToPurge(run)),
-  };
+  const scored = await purge(subjects.rolloutScored(run), subjects.scoredToPurge(run), below);
+  const finishedBelow = await unneededFinished(bus, run, below, scored > 0);
+  const finished =
+    finishedBelow <= 1
+      ? 0
+      : await purge(subjects.rolloutFinished(run), subjects.finishedToPurge(run), finishedBelow);
+  return { finished, scored };
+}
+
+/**
+ * @param hasPurged whether scored episodes were purged just now. If not, those left point to the same episodes as before, and
+ *   there is nothing to look for.
+ * @returns the position below which no finished episode is needed. The judge may finish episodes in another order than it
+ *   got them, so a scored episode behind `below` may point to a finished one before it.
+ */
+async function unneededFinished(bus: Bus, run: string, below: number, hasPurged: boolean): Promise<number> {
+  const filter = subjects.rolloutScored(run);
+  if ((await nextMessage(bus, StreamName.episodes, filter, below)) === undefined) return below;
+  if (!hasPurged) return 0;
+  let unneeded = below;
+  const consumer = await bus.stream.consumers.get(StreamName.episodes, {
+    filter_subjects: filter,
+    deliver_policy: DeliverPolicy.StartSequence,
+    opt_start_seq: below,
+  });
+  let left = Number.POSITIVE_INFINITY;
+  for await (const { data, info } of present(consumer)) {
+    unneeded = Math.min(unneeded, finishedAt(data) ?? below);
+    left = info.pending;
+  }
+  return left === 0 ? unneeded : 0; // where the server stopped answering, the next purge looks again
+}
+
+/** @returns the position of the finished episode that a scored one points to; undefined if it points to none. */
+function finishedAt(data: Uint8Array): number | undefined {
+  try {
+    const { finished } = fromBinary(ScoredEpisodeSchema, data);
+    return finished === undefined ? undefined : Number(finished.position);
+  } catch {
+    return undefined; // not a scored episode: no reader will get anything from it
+  }
+}
+
+/** Yields the messages that an ordered consumer has before it now. */
+async function* present(consumer: Consumer): AsyncGenerator<JsMsg> {
+  let { num_pending: pending } = await consumer.info();
+  while (pending > 0) {
+    let count = 0;
+    for await (const message of await consumer.fetch({
+      max_messages: Math.min(pending, 500),
+      expires: LIST_IDLE_MS,
+    })) {
+      count++;
+      pending = message.info.pending;
+      yield message;
+    }
+    if (count === 0) return;
+  }
 }
 
 /** Deletes the objects of messages that are about to be purged. It reads only headers, and nothing if there are no objects. */
@@ -80,18 +140,9 @@ async function deleteObjects(bus: Bus, filter: string, below: number): Promise<v
     deliver_policy: DeliverPolicy.All,
     headers_only: true,
   });
-  let { num_pending: pending } = await consumer.info();
-  while (pending > 0) {
-    let last = 0;
-    for await (const message of await consumer.fetch({
-      max_messages: Math.min(pending, 500),
-      expires: LIST_IDLE_MS,
-    })) {
-      last = message.seq;
-      pending = message.info.pending;
-      const object = message.seq < below ? objectOf(message.headers) : undefined;
-      if (object !== undefined) await purgeObject(bus, object);
-    }
-    if (last === 0 || last >= below) return;
+  for await (const message of present(consumer)) {
+    if (message.seq >= below) return;
+    const object = objectOf(message.headers);
+    if (object !== undefined) await purgeObject(bus, object);
   }
 }

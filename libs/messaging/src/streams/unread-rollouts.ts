@@ -41,7 +41,7 @@ export async function dropUnread(bus: Bus, run: string, below: number): Promise<
   try {
     while (await isCrowded(bus)) {
       const needed = await neededFrom(bus, below, DurableName.scoredEpisodes);
-      const first = await nextMessage(bus, StreamName.episodes, subjects.episodes(run), 1);
+      const first = await nextMessage(bus, StreamName.episodes, subjects.rolloutScored(run), 1);
       if (first === undefined || first.seq >= needed) break;
       const keepFrom = first.seq + Math.ceil((needed - first.seq) / 2);
       const { pending, inWork } = await consumerBacklog(bus, StreamName.episodes, DurableName.scoredEpisodes);

@@ -6,6 +6,7 @@
  * C3: episodes are independent, so many are in work at once and their order does not matter.
  * C4: an episode during which several processes died one after the other is published as infra_failed.
  * C5: an episode's judges are always those of its run (run-panels.ts). If its run stays unknown, it is published as infra_failed.
+ * C6: a scored episode points to the finished one instead of holding it, so that its tokens are stored once.
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -104,7 +105,7 @@ async function judgeItem(
           reason: scored.episode.reason,
         });
       }
-      await publishScored(bus, identity.rolloutId, episode, scored, contextOf(span, item.trace));
+      await publishScored(bus, identity.rolloutId, item, scored, contextOf(span, item.trace));
     },
   );
 }
@@ -128,17 +129,25 @@ async function giveUp(bus: Bus, item: WorkItem<Episode>, deaths: number, logger:
   const scored = create(ScoredEpisodeSchema, {
     episode: { ...episode, outcome: outcomeToWire(Outcome.infraFailed), reason },
   });
-  await publishScored(bus, rolloutId, episode, scored, item.trace);
+  await publishScored(bus, rolloutId, item, scored, item.trace);
 }
 
+/** C6 */
 async function publishScored(
   bus: Bus,
   rolloutId: string,
-  { runId, attempt, resumption }: Episode,
-  scored: ScoredEpisode,
+  { message: { runId, slot, attempt, resumption, outcome }, sequence }: WorkItem<Episode>,
+  { episode, reward, scores }: ScoredEpisode,
   trace: Context,
 ): Promise<void> {
-  await publishStored(bus, subjects.rolloutScored(runId), ScoredEpisodeSchema, scored, {
+  const pointer = create(ScoredEpisodeSchema, {
+    reward,
+    scores,
+    finished: { position: BigInt(sequence), runId, ...(slot && { slot }), attempt, resumption },
+    ...(episode !== undefined &&
+      episode.outcome !== outcome && { outcome: episode.outcome, reason: episode.reason }),
+  });
+  await publishStored(bus, subjects.rolloutScored(runId), ScoredEpisodeSchema, pointer, {
     messageId: messageIdOf(`${rolloutId}/${attempt}/scored`, resumption), // C2
     trace,
   });

@@ -7,6 +7,7 @@ import {
   DurableName,
   decodeBytes,
   lastKeyOf,
+  MissingMessageError,
   outcomeFromWire,
   StreamName,
   slotFromWire,
@@ -14,6 +15,7 @@ import {
   UndecodableMessageError,
   type WorkConsumer,
   type WorkItem,
+  wholeEpisode,
 } from "@hone/messaging";
 import { type Episode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { readFinishReason } from "@hone/rl";
@@ -36,14 +38,24 @@ export function consumeRollouts(bus: Bus, writer: BatchWriter<StoredRollout>, lo
     durable: DurableName.scoredEpisodes,
     filter: subjects.rolloutScored("*"),
     concurrency: CONCURRENCY,
-    handle: (item) => waitOrGiveUp(item, writer.add(storedRolloutOf(item)), logger),
+    handle: async (item) => waitOrGiveUp(item, writer.add(await storedRolloutOf(bus, item)), logger),
     onError: (error, { subject, sequence }) =>
       logger.error("a rollout could not be stored", { subject, sequence, error }),
   });
 }
 
-/** @throws {UndecodableMessageError} when it is not a scored episode, or does not name its rollout. */
-function storedRolloutOf({ message: scored, subject, trace }: WorkItem<Uint8Array>): StoredRollout {
+/**
+ * @throws {UndecodableMessageError} when it is not a scored episode, or does not name its rollout, or the finished episode
+ *   that it points to is gone.
+ */
+async function storedRolloutOf(
+  bus: Bus,
+  { message: body, subject, trace }: WorkItem<Uint8Array>,
+): Promise<StoredRollout> {
+  const scored = await wholeEpisode(bus, body, subject).catch((error: unknown) => {
+    if (!(error instanceof MissingMessageError)) throw error;
+    throw new UndecodableMessageError(subject, describeError(error), { cause: error });
+  });
   const message = decodeBytes(ScoredEpisodeSchema, scored, subject);
   const { episode } = message;
   try {
@@ -54,7 +66,7 @@ function storedRolloutOf({ message: scored, subject, trace }: WorkItem<Uint8Arra
     return {
       record: rolloutRecordOf(message, episode, identity),
       traceId: traceIdOf(trace),
-      scored, // the bytes as they came, as encoding them again would cost as much as everything else here
+      scored, // the bytes as they are, as encoding them again would cost as much as everything else here
     };
   } catch (error) {
     if (!(error instanceof TerminalError)) throw error;

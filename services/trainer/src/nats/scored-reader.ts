@@ -1,11 +1,15 @@
 /** Reads the scored episodes of a run, in the order of the stream. */
 
+import { create, toBinary } from "@bufbuild/protobuf";
 import { show } from "@hone/config";
 import { describeError, Outcome, Split } from "@hone/core";
 import {
   type Bus,
+  decodeBytes,
   dropUnread,
+  MissingMessageError,
   outcomeFromWire,
+  outcomeToWire,
   purgeEpisodes,
   readOrdered,
   reportUnread,
@@ -15,9 +19,11 @@ import {
   streamRoom,
   subjects,
   translateBusError,
+  wholeEpisode,
 } from "@hone/messaging";
 import {
   type Episode,
+  EpisodeSchema,
   type ScoredEpisode,
   ScoredEpisodeSchema,
   type Turn,
@@ -67,6 +73,7 @@ export class ScoredReader implements ScoredRollouts {
       filter: subjects.rolloutScored(runId),
       fromSequence,
       signal,
+      complete: (data, subject) => completeEpisode(this.#bus, data, subject),
       onError: (error) => this.#logger.warn("reading episodes is interrupted", { runId, error }),
     });
     for await (const { message, sequence, bytes, trace } of items) {
@@ -142,6 +149,31 @@ export class ScoredReader implements ScoredRollouts {
         turnCount: 0,
       };
     }
+  }
+}
+
+/**
+ * Puts a scored episode together with the finished one. Where that is gone, which only a server that lost data brings about,
+ * the rollout counts as infra_failed, so that the run does not wait for it.
+ */
+async function completeEpisode(bus: Bus, data: Uint8Array, subject: string): Promise<Uint8Array> {
+  try {
+    return await wholeEpisode(bus, data, subject);
+  } catch (error) {
+    if (!(error instanceof MissingMessageError)) throw error;
+    const { finished } = decodeBytes(ScoredEpisodeSchema, data, subject);
+    const { runId = "", slot, attempt = 1, resumption = 0 } = finished ?? {};
+    const reason = describeError(error);
+    const outcome = outcomeToWire(Outcome.infraFailed);
+    const episode = create(EpisodeSchema, {
+      runId,
+      ...(slot && { slot }),
+      attempt,
+      resumption,
+      outcome,
+      reason,
+    });
+    return toBinary(ScoredEpisodeSchema, create(ScoredEpisodeSchema, { episode }));
   }
 }
 

@@ -47,8 +47,8 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly events: Array<{ event: RunEvent; messageId: string | undefined }> = [];
   /** Size limit of the stream of episodes. A rollout that finds no room is held back and may succeed when asked for again. */
   maxBytes: number | undefined;
-  /** Bytes of a scored episode; a finished one is as large. */
-  bytesOf: (slot: Slot) => number = () => 1;
+  /** Bytes that an episode takes, finished and scored. */
+  bytesOf: (slot: Slot) => number = () => 2;
   status: RunStatus | undefined;
   ending: RunEnding | undefined;
   /** How often each slot was executed. */
@@ -255,7 +255,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
 
   #room(): EpisodeRoom {
     const { maxBytes, run } = this;
-    const bytes = 2 * this.stream.reduce((sum, scored) => sum + scored.bytes, 0);
+    const bytes = this.stream.reduce((sum, scored) => sum + scored.bytes, 0);
     return {
       bytes,
       maxBytes,
@@ -296,7 +296,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     const jobId = `${key}~${run.resumptions}`;
     if (this.#jobIds.has(jobId)) return false;
     const bytes = this.bytesOf(job.slot);
-    if (this.#room().bytes + 2 * bytes > (this.maxBytes ?? Number.POSITIVE_INFINITY)) return true;
+    if (this.#room().bytes + bytes > (this.maxBytes ?? Number.POSITIVE_INFINITY)) return true;
     this.#jobIds.add(jobId);
     this.executions.set(key, (this.executions.get(key) ?? 0) + 1);
     this.tasks.set(key, job.task.id);

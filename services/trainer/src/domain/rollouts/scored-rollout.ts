@@ -4,9 +4,9 @@ import type { Rollout } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
 
 export interface ScoredRollout extends Rollout {
-  /** Position in the stream of episodes. */
+  /** Position of the scored episode in the stream. */
   readonly sequence: number;
-  /** Size of its scored episode in the stream. */
+  /** Room that it takes in the stream, finished and scored. */
   readonly bytes: number;
   /** How many times the run had been resumed after a failure when it asked for the rollout. */
   readonly resumption: number;

@@ -8,7 +8,7 @@ import type { EpisodeRoom } from "../rollouts/scored-rollout.ts";
 import { episodeBytes, isRoomShort } from "./episode-room.ts";
 
 const STEPS = 6;
-/** Four rollouts of one byte each, stored twice: once finished and once scored. */
+/** Four rollouts of two bytes each. */
 const STEP_BYTES = 8;
 const CONFIG = testConfig({
   rollout: { tasksPerStep: 2, groupSize: 2 },
@@ -23,8 +23,8 @@ const CONFIG = testConfig({
 
 describe("isRoomShort()", () => {
   const room: EpisodeRoom = { bytes: 400, maxBytes: 1_000, isFull: false, firstSequence: 1, runs: ["a-1"] };
-  test("counts an episode twice, because it is stored finished and scored", () => {
-    assert.equal(episodeBytes([{ bytes: 100 }, { bytes: 50 }]), 300);
+  test("adds up what episodes take in the stream", () => {
+    assert.equal(episodeBytes([{ bytes: 100 }, { bytes: 50 }]), 150);
   });
 
   test("leaves room for twice the bytes to come, for each run that has episodes there", () => {
@@ -76,7 +76,7 @@ describe("a run whose episodes fill their stream", () => {
     await using root = await newRoot("grown");
     const world = new MemoryWorld(testRun({ config: CONFIG }));
     world.maxBytes = 36;
-    world.bytesOf = ({ step }) => (step < 3 ? 1 : 4);
+    world.bytesOf = ({ step }) => (step < 3 ? 2 : 8);
     let retries = 0;
     let ending: string | undefined;
     while (ending === undefined) {

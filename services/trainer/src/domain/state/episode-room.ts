@@ -27,14 +27,12 @@ interface RoomContext {
   readonly logger: Logger;
 }
 
-/** Each episode is stored twice: when it is finished and when it is scored. */
-const COPIES = 2;
 /** Allows for steps of different lengths and for readers that are behind. */
 const SLACK = 2;
 
 /** @returns the number of bytes that rollouts take in the stream. */
 export function episodeBytes(scored: readonly Pick<ScoredRollout, "bytes">[]): number {
-  return COPIES * scored.reduce((sum, { bytes }) => sum + bytes, 0);
+  return scored.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
 /**
