@@ -17,14 +17,18 @@ const LIST_IDLE_MS = 2_000;
 
 /**
  * Purges the episodes of one run below a position, except those that a durable consumer of the stream (judge, tracer) has not
- * acknowledged yet.
+ * acknowledged yet, and finished ones that a scored one left points to.
  * @param below first sequence that the caller still needs.
  * @returns how many messages were dropped.
  */
 export async function purgeEpisodes(bus: Bus, run: string, below: number): Promise<number> {
   try {
-    const { finished, scored } = await purgeBelow(bus, run, await neededFrom(bus, below));
-    return finished + scored;
+    const scoredBelow = await neededFrom(bus, below);
+    const scored = await purgeScored(bus, run, scoredBelow);
+    // If no scored episode was dropped, those left point to the same finished ones as before.
+    const isSame = scored === 0 && (await hasScored(bus, run, scoredBelow));
+    if (isSame) return 0;
+    return scored + (await purgeFinished(bus, run, await finishedNeededFrom(bus, run, scoredBelow)));
   } catch (error) {
     throw translateBusError(error, "purge episodes", run);
   }
@@ -53,56 +57,50 @@ export async function neededFrom(bus: Bus, below: number, ignored?: string): Pro
   return keepFrom;
 }
 
-/** Numbers of messages that a purge dropped, as the server counted them. */
-export interface PurgedEpisodes {
-  readonly finished: number;
-  readonly scored: number;
+/** Purges the scored episodes of one run below a position. @returns how many. */
+export function purgeScored(bus: Bus, run: string, below: number): Promise<number> {
+  return purgeBelow(bus, subjects.rolloutScored(run), subjects.scoredToPurge(run), below);
 }
 
-/**
- * Purges the scored episodes of one run below a position, and the finished ones that no scored episode left points to, with
- * the objects that they point to.
- */
-export async function purgeBelow(bus: Bus, run: string, below: number): Promise<PurgedEpisodes> {
+/** The same for finished episodes. */
+export function purgeFinished(bus: Bus, run: string, below: number): Promise<number> {
+  return purgeBelow(bus, subjects.rolloutFinished(run), subjects.finishedToPurge(run), below);
+}
+
+/** Purges one kind of a run's episodes: a consumer of nats-server 2.9 has one filter, which must lie within one subject of the stream. */
+async function purgeBelow(bus: Bus, subject: string, filter: string, seq: number): Promise<number> {
   // For the server a position of 0 or 1 means everything.
-  if (below <= 1) return { finished: 0, scored: 0 };
-  // One filter at a time, as a consumer of nats-server 2.9 has one filter, which must lie within one subject of the stream.
-  const purge = async (objectsOf: string, filter: string, seq: number): Promise<number> => {
-    await deleteObjects(bus, objectsOf, seq);
-    const { purged } = await bus.manager.streams.purge(StreamName.episodes, { filter, seq });
-    return purged;
-  };
-  const scored = await purge(subjects.rolloutScored(run), subjects.scoredToPurge(run), below);
-  const finishedBelow = await unneededFinished(bus, run, below, scored > 0);
-  const finished =
-    finishedBelow <= 1
-      ? 0
-      : await purge(subjects.rolloutFinished(run), subjects.finishedToPurge(run), finishedBelow);
-  return { finished, scored };
+  if (seq <= 1) return 0;
+  await deleteObjects(bus, subject, seq);
+  const { purged } = await bus.manager.streams.purge(StreamName.episodes, { filter, seq });
+  return purged;
 }
 
 /**
- * @param hasPurged whether scored episodes were purged just now. If not, those left point to the same episodes as before, and
- *   there is nothing to look for.
- * @returns the position below which no finished episode is needed. The judge may finish episodes in another order than it
- *   got them, so a scored episode behind `below` may point to a finished one before it.
+ * The judge may score episodes in another order than it got them, so a scored one behind a position may point to a finished
+ * one before it.
+ * @param scoredFrom first position of the scored episodes that are needed.
+ * @returns the first position of the finished episodes that these need, at most `scoredFrom`; 0 if the server stopped answering.
  */
-async function unneededFinished(bus: Bus, run: string, below: number, hasPurged: boolean): Promise<number> {
-  const filter = subjects.rolloutScored(run);
-  if ((await nextMessage(bus, StreamName.episodes, filter, below)) === undefined) return below;
-  if (!hasPurged) return 0;
-  let unneeded = below;
+export async function finishedNeededFrom(bus: Bus, run: string, scoredFrom: number): Promise<number> {
+  if (!(await hasScored(bus, run, scoredFrom))) return scoredFrom;
   const consumer = await bus.stream.consumers.get(StreamName.episodes, {
-    filter_subjects: filter,
+    filter_subjects: subjects.rolloutScored(run),
     deliver_policy: DeliverPolicy.StartSequence,
-    opt_start_seq: below,
+    opt_start_seq: scoredFrom,
   });
+  let neededFrom = scoredFrom;
   let left = Number.POSITIVE_INFINITY;
   for await (const { data, info } of present(consumer)) {
-    unneeded = Math.min(unneeded, finishedAt(data) ?? below);
+    neededFrom = Math.min(neededFrom, finishedAt(data) ?? scoredFrom);
     left = info.pending;
   }
-  return left === 0 ? unneeded : 0; // where the server stopped answering, the next purge looks again
+  return left === 0 ? neededFrom : 0;
+}
+
+/** Whether the stream holds a scored episode of a run at or after a position. */
+async function hasScored(bus: Bus, run: string, from: number): Promise<boolean> {
+  return (await nextMessage(bus, StreamName.episodes, subjects.rolloutScored(run), from)) !== undefined;
 }
 
 /** @returns the position of the finished episode that a scored one points to; undefined if it points to none. */

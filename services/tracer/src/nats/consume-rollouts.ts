@@ -38,24 +38,36 @@ export function consumeRollouts(bus: Bus, writer: BatchWriter<StoredRollout>, lo
     durable: DurableName.scoredEpisodes,
     filter: subjects.rolloutScored("*"),
     concurrency: CONCURRENCY,
-    handle: async (item) => waitOrGiveUp(item, writer.add(await storedRolloutOf(bus, item)), logger),
+    handle: async (item) => {
+      const rollout = await storedRolloutOf(bus, item, logger);
+      if (rollout !== undefined) await waitOrGiveUp(item, writer.add(rollout), logger);
+    },
     onError: (error, { subject, sequence }) =>
       logger.error("a rollout could not be stored", { subject, sequence, error }),
   });
 }
 
 /**
- * @throws {UndecodableMessageError} when it is not a scored episode, or does not name its rollout, or the finished episode
- *   that it points to is gone.
+ * @returns undefined when the finished episode that it points to was dropped to make room for training; the trainer reports
+ *   how many were.
+ * @throws {UndecodableMessageError} when it is not a scored episode, or does not name its rollout.
  */
 async function storedRolloutOf(
   bus: Bus,
-  { message: body, subject, trace }: WorkItem<Uint8Array>,
-): Promise<StoredRollout> {
-  const scored = await wholeEpisode(bus, body, subject).catch((error: unknown) => {
+  { message: body, subject, sequence, trace }: WorkItem<Uint8Array>,
+  logger: Logger,
+): Promise<StoredRollout | undefined> {
+  let scored: Uint8Array;
+  try {
+    scored = await wholeEpisode(bus, body, subject);
+  } catch (error) {
     if (!(error instanceof MissingMessageError)) throw error;
-    throw new UndecodableMessageError(subject, describeError(error), { cause: error });
-  });
+    logger.warn("a rollout is not shown, because its episode was dropped before it was read", {
+      subject,
+      sequence,
+    });
+    return undefined;
+  }
   const message = decodeBytes(ScoredEpisodeSchema, scored, subject);
   const { episode } = message;
   try {
