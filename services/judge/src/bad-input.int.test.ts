@@ -79,9 +79,9 @@ describe("judge and bad input", { timeout: 120_000 }, () => {
           .getMessage(StreamName.episodes, { seq: sequence })
           .catch(() => null);
         if (message?.subject !== subjects.rolloutScored(RUN)) continue;
-        const { reward, episode } = fromBinary(ScoredEpisodeSchema, message.data);
+        const { reward, finished } = fromBinary(ScoredEpisodeSchema, message.data);
         assert.ok(Number.isFinite(reward), `${reward}`);
-        assert.equal(episode?.runId, RUN);
+        assert.equal(finished?.runId, RUN);
       }
     });
   });

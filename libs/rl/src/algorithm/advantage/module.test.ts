@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { rolloutOf } from "../../testing-rollouts.ts";
+import { rolloutOf } from "../../testing.ts";
 import { algorithmSchema } from "../schema.ts";
 import type { RewardedGroup } from "./advantage.ts";
 import { type UserAdvantage, UserAdvantageError } from "./module.ts";
