@@ -122,7 +122,7 @@ describe("external agents, through sessions", { timeout: 120_000 }, () => {
     server.close();
     assert.equal(record.outcome, Outcome.completed);
     assert.equal(record.attempt, 2);
-    assert.match(record.failedAttempts[0] ?? "", /status 503: not now/);
+    assert.match(record.failedAttempts[0] ?? "", /answered with status 503 \(not now\)/);
     assert.deepEqual(record.metadata, { said: "winter" });
     assert.equal(record.metrics.calls, 1);
     assert.equal(record.samples.length, 1);
