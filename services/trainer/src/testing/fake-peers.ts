@@ -146,12 +146,21 @@ async function execute(bus: Bus, peers: FakePeers, job: RolloutJob): Promise<voi
     environmentReturn: reward,
     cursor: job.cursor,
   });
-  const scored = create(ScoredEpisodeSchema, {
+  const { runId, attempt, resumption } = episode;
+  const named = (what: string) => ({
+    messageId: messageIdOf(`${rolloutIdOf(runId, slot)}/${attempt}${what}`, resumption),
+  });
+  const finished = await publishStored(
+    bus,
+    subjects.rolloutFinished(runId),
+    EpisodeSchema,
     episode,
+    named(""),
+  );
+  const scored = create(ScoredEpisodeSchema, {
+    finished: { position: BigInt(finished.sequence), runId, slot: job.slot!, attempt, resumption },
     reward,
     scores: [create(ScoreSchema, { judge: "environment", weight: 1, value: reward })],
   });
-  await publishStored(bus, subjects.rolloutScored(job.runId), ScoredEpisodeSchema, scored, {
-    messageId: messageIdOf(`${rolloutIdOf(job.runId, slot)}/1/scored`, job.resumption),
-  });
+  await publishStored(bus, subjects.rolloutScored(runId), ScoredEpisodeSchema, scored, named("/scored"));
 }
