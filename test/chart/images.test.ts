@@ -241,8 +241,8 @@ describe("the context of the images", () => {
     assert.deepEqual([...modules], ["hone_fsdp.node"]);
     const project = path.join(laidOut.context, "services", "trainer", "torch");
     const [, listed = ""] =
-      /^packages = (\[.*\])$/m.exec(readFileSync(path.join(project, "pyproject.toml"), "utf8")) ?? [];
-    const packages = JSON.parse(listed) as string[];
+      /^packages = (\[[^\]]*\])$/m.exec(readFileSync(path.join(project, "pyproject.toml"), "utf8")) ?? [];
+    const packages = [...listed.matchAll(/"([\w.]+)"/g)].map(([, name = ""]) => name);
     for (const name of modules) {
       const [folder = "", file] = name.split(".");
       assert.ok(existsSync(path.join(project, folder, `${file}.py`)), name);
