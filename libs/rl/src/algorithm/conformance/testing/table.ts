@@ -8,7 +8,9 @@ import type { Row } from "./row.ts";
 import { aggregationRows } from "./rows/aggregation.ts";
 import { rewardRows } from "./rows/rewards.ts";
 import { rollAdvantageRows } from "./rows/roll-advantages.ts";
+import { rollCorrectionRows } from "./rows/roll-correction.ts";
 import { rollPipelineRows } from "./rows/roll-pipeline.ts";
+import { verlCorrectionRows } from "./rows/verl-correction.ts";
 import { verlGroupRows } from "./rows/verl-groups.ts";
 import { verlTokenRows } from "./rows/verl-tokens.ts";
 
@@ -19,6 +21,8 @@ export const ROWS: readonly Row[] = [
   ...rollPipelineRows,
   ...rewardRows,
   ...aggregationRows,
+  ...verlCorrectionRows,
+  ...rollCorrectionRows,
 ];
 
 /** Rows whose numbers engines compute: libs/train answers all of them with its graphs, and services/trainer with PyTorch. */
@@ -39,7 +43,5 @@ export const NOT_YET: readonly (Pick<Row, "family" | "functions" | "named"> & { 
   },
   { family: "verl/value-loss", why: "no critic is trained" },
   { family: "roll/value-loss", why: "no critic is trained" },
-  { family: "verl/rollout-correction", why: "old log-probabilities are those of the rollout" },
-  { family: "roll/train-infer-correction", why: "old log-probabilities are those of the rollout" },
   { family: "roll/advantage", named: "/distillation/", why: "there is no teacher" },
 ];
