@@ -10,7 +10,7 @@ import { z } from "zod";
 import { mismatchFigures } from "./mismatch.ts";
 import { type Kept, rejectedFigures, rejectionsSchema, rejectTokens } from "./rejection.ts";
 import type { Figures } from "./summary.ts";
-import type { ScoredTokens } from "./tokens.ts";
+import type { ComparedTokens } from "./tokens.ts";
 import { vetoSamples, vetoSchema } from "./veto.ts";
 import { weighTokens, weightSchema } from "./weights.ts";
 
@@ -39,7 +39,7 @@ export interface CorrectedTokens {
 
 /** Corrects the tokens of a step. */
 export function correctTokens(
-  tokens: ScoredTokens,
+  tokens: ComparedTokens,
   { weight, reject, veto }: CorrectionConfig,
 ): CorrectedTokens {
   const count = tokens.logRatios.length;

@@ -10,7 +10,7 @@
  * Tokens that are taken together are a unit: they share one number, and are bounded or rejected together.
  */
 
-import type { ScoredTokens } from "./tokens.ts";
+import type { ComparedTokens } from "./tokens.ts";
 
 /** Fixed vocabulary of the run file. */
 export const Level = {
@@ -34,7 +34,7 @@ export interface Pooled {
 export function pool(
   values: Float64Array,
   level: Level,
-  tokens: Pick<ScoredTokens, "sequences" | "segments">,
+  tokens: Pick<ComparedTokens, "sequences" | "segments">,
 ): Pooled {
   if (level === Level.token) return { values, unitOf: values.map((_, token) => token) };
   const unitOf = level === Level.segmentMean ? tokens.segments : tokens.sequences;

@@ -14,18 +14,18 @@
  *   perplexity_ratio      mean over samples of e^(-M x), perplexity of old by that of behaviour
  *   ratio/<level>/mean, difference/<level>/mean   mean over samples of the mean over their tokens of a measure (measure.ts)
  *
- * Log ratios, sums of them included, count within 20. A sample in which nothing was sampled counts nowhere.
+ * A log ratio or a sum of them counts within 20 where it becomes a ratio. A sample in which nothing was sampled counts nowhere.
  */
 
 import { Level, pool, spreadOver } from "./level.ts";
 import { k3Of, Measure, measureUnits, ratioOf } from "./measure.ts";
 import { type Figures, meanValue, rangeFigures } from "./summary.ts";
-import type { ScoredTokens } from "./tokens.ts";
+import type { ComparedTokens } from "./tokens.ts";
 
 const MEASURES = [Measure.ratio, Measure.difference] as const;
 const LEVELS = [Level.token, Level.segmentMean, Level.sequenceMean, Level.sequenceSum] as const;
 
-export function mismatchFigures(tokens: ScoredTokens): Figures {
+export function mismatchFigures(tokens: ComparedTokens): Figures {
   const { logRatios, oldLogprobs, behaviourLogprobs } = tokens;
   if (logRatios.length === 0) return {};
   const ofTokens = (compute: (x: number) => number) => meanValue(logRatios.map(compute));
@@ -56,11 +56,11 @@ export function mismatchFigures(tokens: ScoredTokens): Figures {
 }
 
 /** Every sample counts the same, however long it is. */
-function meanOfSamples(values: Float64Array, tokens: ScoredTokens): number {
+function meanOfSamples(values: Float64Array, tokens: ComparedTokens): number {
   return meanValue(pool(values, Level.sequenceMean, tokens).values);
 }
 
-function perplexityFigures(name: string, logprobs: ArrayLike<number>, tokens: ScoredTokens): Figures {
+function perplexityFigures(name: string, logprobs: ArrayLike<number>, tokens: ComparedTokens): Figures {
   const logs = pool(Float64Array.from(logprobs), Level.sequenceMean, tokens).values.map((mean) => -mean);
   return {
     [`perplexity/${name}`]: meanValue(logs.map(Math.exp)),

@@ -11,15 +11,8 @@
 import { z } from "zod";
 import { Level, type Pooled, pool, spreadOver } from "./level.ts";
 import { Measure, measureUnits, neutralOf } from "./measure.ts";
-import {
-  type Figures,
-  meanValue,
-  outsideFigures,
-  rangeFigures,
-  sampleFigures,
-  shareOf,
-} from "./summary.ts";
-import type { ScoredTokens } from "./tokens.ts";
+import { type Figures, meanValue, outsideFigures, rangeFigures, sampleFigures, shareOf } from "./summary.ts";
+import type { ComparedTokens } from "./tokens.ts";
 
 const rejectionSchema = z
   .strictObject({
@@ -35,7 +28,8 @@ const rejectionSchema = z
   .check(({ value: { lower, upper }, issues }) => {
     const report = (key: string, input: unknown, message: string) =>
       issues.push({ code: "custom", input, path: [key], message });
-    if (lower === null && upper === null) report("upper", upper, "a number here or in lower, or nothing is rejected");
+    if (lower === null && upper === null)
+      report("upper", upper, "a number here or in lower, or nothing is rejected");
     else if (lower !== null && upper !== null && lower > upper)
       report("lower", lower, `a number of at most upper, which is ${upper}`);
   });
@@ -61,7 +55,7 @@ export interface Kept {
 }
 
 /** Applies one rejection. */
-export function rejectTokens(tokens: ScoredTokens, options: RejectionOptions): Kept {
+export function rejectTokens(tokens: ComparedTokens, options: RejectionOptions): Kept {
   const units = measureUnits(options.measure, options.level, tokens);
   const { lower, upper } = options;
   const isOutside = (value: number) => (lower !== null && value < lower) || (upper !== null && value > upper);
@@ -70,7 +64,10 @@ export function rejectTokens(tokens: ScoredTokens, options: RejectionOptions): K
   const name = nameOf(options);
   return {
     kept,
-    figures: { ...figuresOf(name, tokens, units, options), ...rejectedFigures(`rejected/${name}`, kept, tokens) },
+    figures: {
+      ...figuresOf(name, tokens, units, options),
+      ...rejectedFigures(`rejected/${name}`, kept, tokens),
+    },
   };
 }
 
@@ -78,7 +75,7 @@ export function rejectTokens(tokens: ScoredTokens, options: RejectionOptions): K
 export function rejectedFigures(
   name: string,
   kept: Uint8Array,
-  tokens: Pick<ScoredTokens, "sequences" | "segments">,
+  tokens: Pick<ComparedTokens, "sequences" | "segments">,
 ): Figures {
   const rejected = Float64Array.from(kept, (bit) => 1 - bit);
   return {
@@ -92,7 +89,7 @@ function nameOf({ measure, level }: Pick<RejectionOptions, "measure" | "level">)
   return `${measure}_${level}`;
 }
 
-function figuresOf(name: string, tokens: ScoredTokens, units: Pooled, options: RejectionOptions): Figures {
+function figuresOf(name: string, tokens: ComparedTokens, units: Pooled, options: RejectionOptions): Figures {
   const ofTokens = spreadOver(units);
   const samples = pool(ofTokens, Level.sequenceMean, tokens).values;
   return {

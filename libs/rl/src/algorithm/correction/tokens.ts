@@ -15,7 +15,7 @@ import { groupsOf, renumber } from "../../packing/groups.ts";
 import type { MaskedTokens } from "../../rollout.ts";
 
 /** Sampled tokens with both of their log-probabilities. */
-export interface ScoredTokens {
+export interface ComparedTokens {
   /** [N] by the training engine, before the first update of the step. */
   readonly oldLogprobs: ArrayLike<number>;
   /** [N] recorded when the token was sampled. */
@@ -32,11 +32,11 @@ export interface ScoredTokens {
  * Puts the log-probabilities of a step's samples together.
  * @throws {BrokenRecordError} when a sampled token lacks one of them, or when one is not finite.
  */
-export function scoreTokens(
+export function compareTokens(
   samples: readonly Pick<MaskedTokens, "lossMask">[],
   oldLogprobs: ArrayLike<number>,
   behaviourLogprobs: ArrayLike<number>,
-): ScoredTokens {
+): ComparedTokens {
   const segments = groupsOf(samples, "segment");
   const count = segments.length;
   for (const [name, { length }] of Object.entries({ oldLogprobs, behaviourLogprobs })) {

@@ -10,12 +10,12 @@ import { Level, pool } from "./level.ts";
 import { ratioOf } from "./measure.ts";
 import type { Kept } from "./rejection.ts";
 import { shareOf } from "./summary.ts";
-import type { ScoredTokens } from "./tokens.ts";
+import type { ComparedTokens } from "./tokens.ts";
 
 /** The option `correction.veto`; null = none. */
 export const vetoSchema = z.number().positive().max(1).nullable().default(null);
 
-export function vetoSamples(tokens: ScoredTokens, veto: number): Kept {
+export function vetoSamples(tokens: ComparedTokens, veto: number): Kept {
   const falls = tokens.logRatios.map((x) => -x);
   const { values, unitOf } = pool(falls, Level.sequenceMax, tokens);
   const isVetoed = (fall: number) => ratioOf(-fall) < veto;

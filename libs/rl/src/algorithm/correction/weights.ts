@@ -22,7 +22,7 @@ import {
   sampleFigures,
   shareOf,
 } from "./summary.ts";
-import type { ScoredTokens } from "./tokens.ts";
+import type { ComparedTokens } from "./tokens.ts";
 
 /** What becomes of a weight outside the bounds. Fixed vocabulary of the run file. */
 export const OutsideBounds = { clip: "clip", zero: "zero" } as const;
@@ -60,7 +60,7 @@ export interface Weights {
   readonly figures: Figures;
 }
 
-export function weighTokens(tokens: ScoredTokens, options: WeightOptions): Weights {
+export function weighTokens(tokens: ComparedTokens, options: WeightOptions): Weights {
   const { values: logs, unitOf } = pool(tokens.logRatios, options.level, tokens);
   const ratios = logs.map(ratioOf);
   const bounded = ratios.map((ratio) => boundWeight(ratio, options));
@@ -94,7 +94,7 @@ export function effectiveShare(weights: Float64Array): number {
 
 /** Figures of the weights before they are divided by their mean; high and low of the ratios before they are bounded. */
 function figuresOf(
-  tokens: ScoredTokens,
+  tokens: ComparedTokens,
   ratioUnits: Pooled,
   weightUnits: Pooled,
   { lower, upper }: WeightOptions,

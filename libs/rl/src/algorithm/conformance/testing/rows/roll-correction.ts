@@ -1,7 +1,7 @@
 /** Rollout correction against ROLL's weights, filters and figures ("train-infer correction"). */
 
 import { correctionSchema, correctTokens } from "../../../correction/correction.ts";
-import { scoreTokens } from "../../../correction/tokens.ts";
+import { compareTokens } from "../../../correction/tokens.ts";
 import { compact, denseOf, masked, segmentsOf } from "../dense.ts";
 import type { Question } from "../golden.ts";
 import { mean } from "../naive.ts";
@@ -36,7 +36,9 @@ export const rollCorrectionRows: readonly Row[] = [
   {
     family: "roll/train-infer-correction",
     hone: "correction",
-    quirks: { Q8: "what filters and bounds hold back is a share of the sampled tokens, where ROLL counts all positions" },
+    quirks: {
+      Q8: "what filters and bounds hold back is a share of the sampled tokens, where ROLL counts all positions",
+    },
     answer: answerCorrection,
   },
 ];
@@ -45,11 +47,15 @@ function answerCorrection(question: Question): Check[] {
   const mask = question.matrix("response_mask");
   const sampled = (name: string) => question.matrix(name).flatMap((row, i) => compact(row, mask[i]!));
   const samples = mask.map((row) => ({ lossMask: [0, ...row] }));
-  const tokens = scoreTokens(samples, sampled("old_log_probs"), sampled("infer_log_probs"));
+  const tokens = compareTokens(samples, sampled("old_log_probs"), sampled("infer_log_probs"));
   const { weights, kept, metrics } = correctTokens(tokens, correctionSchema.parse(keysOf(question)));
   return [
     // ROLL's tensors have weights and filters of what was not sampled too.
-    { field: "weight", actual: denseOf(mask, [...weights]), expected: masked(question.expected("weight"), mask) },
+    {
+      field: "weight",
+      actual: denseOf(mask, [...weights]),
+      expected: masked(question.expected("weight"), mask),
+    },
     {
       field: "filter_mask",
       actual: denseOf(mask, [...kept]),
