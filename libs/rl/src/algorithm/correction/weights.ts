@@ -87,7 +87,7 @@ function scaleOf(weights: Float64Array): number {
 }
 
 /** The share of the tokens that equal weights would need for the same variance, (mean w)^2 / mean w^2 (Kish, 1965). */
-export function effectiveShare(weights: Float64Array): number {
+function effectiveShare(weights: Float64Array): number {
   const square = meanValue(weights.map((weight) => weight * weight));
   return square === 0 ? 0 : meanValue(weights) ** 2 / square;
 }
