@@ -17,6 +17,7 @@ interface Case {
   readonly loss?: Chosen;
   readonly reward?: Readonly<Record<string, unknown>>;
   readonly kl?: Readonly<Record<string, unknown>>;
+  readonly correction?: Readonly<Record<string, unknown>>;
 }
 
 const ADVANTAGES: readonly Case[] = [
@@ -49,14 +50,28 @@ const LOSSES: readonly Case[] = [
   { loss: { kind: "kimi15" } },
   { loss: { kind: "reinforce" } },
 ];
+const CORRECTIONS: readonly Case[] = [
+  {
+    correction: {
+      weight: { normalize: true },
+      reject: [{ measure: "k3", level: "sequence_mean", upper: 0.1 }],
+    },
+  },
+  { correction: { old: "rollout", veto: 1e-4 }, loss: { kind: "gspo" } },
+];
 const RUN = { steps: 1, tasksPerStep: 8, minibatches: 1, warmStartTasks: 100, evalTasks: 1 };
 const DEADLINE_MS = 300_000;
 
-test("each advantage and each loss trains a step from its run file", async (context) => {
+test("each advantage, loss and correction trains a step from its run file", async (context) => {
   await using stack = await startStack();
   const named = (cases: readonly Case[], part: "advantage" | "loss") =>
     cases.map((given) => ({ given, name: `${part}-${given[part]!.kind.replaceAll("_", "-")}` }));
-  for (const { given, name } of [...named(ADVANTAGES, "advantage"), ...named(LOSSES, "loss")]) {
+  const corrections = CORRECTIONS.map((given, i) => ({ given, name: `correction-${i + 1}` }));
+  for (const { given, name } of [
+    ...named(ADVANTAGES, "advantage"),
+    ...named(LOSSES, "loss"),
+    ...corrections,
+  ]) {
     await context.test(name, async () => {
       const run = await lakeRun({ ...RUN, name: `lake-${name}` });
       const algorithm = algorithmSchema.parse(given);

@@ -21,6 +21,8 @@ export {
   readsReward,
   turnRewardKey,
 } from "./algorithm/advantage/registry.ts";
+export { type CorrectionConfig, correctTokens, OldPolicy } from "./algorithm/correction/correction.ts";
+export { compareTokens } from "./algorithm/correction/tokens.ts";
 export { estimateKl, estimateOf, KlKind, KlLossKind, MAX_K3 } from "./algorithm/kl/estimators.ts";
 export { Aggregation, lossWeights } from "./algorithm/loss/aggregation.ts";
 export {

@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { advantageSchema } from "./advantage/registry.ts";
+import { correctionSchema } from "./correction/correction.ts";
 import { klSchema } from "./kl/estimators.ts";
 import { lossSchema } from "./loss/registry.ts";
 import { rewardSchema } from "./reward/schema.ts";
@@ -27,6 +28,7 @@ export const algorithmSchema = z.strictObject({
   advantage: advantageSchema,
   loss: lossSchema,
   kl: klSchema,
+  correction: correctionSchema.optional(),
   outcomes: outcomesSchema,
 });
 

@@ -170,8 +170,8 @@ describe("correctionSchema", () => {
       .safeParse(keys)
       .error?.issues.map(({ path, message }) => `${path.join(".")}: ${message}`);
 
-  test("asks for no correction by default", () => {
-    assert.deepEqual(correctionSchema.parse(undefined), { reject: [], veto: null });
+  test("recomputes the old policy and changes no weight by default", () => {
+    assert.deepEqual(correctionSchema.parse({}), { old: "recomputed", reject: [], veto: null });
   });
 
   test("refuses bounds that say nothing, cross, or are given twice", () => {

@@ -14,9 +14,15 @@ import type { ComparedTokens } from "./tokens.ts";
 import { vetoSamples, vetoSchema } from "./veto.ts";
 import { weighTokens, weightSchema } from "./weights.ts";
 
+/** The policy that the ratios of the loss refer to. Fixed vocabulary of the run file. */
+export const OldPolicy = { recomputed: "recomputed", rollout: "rollout" } as const;
+export type OldPolicy = (typeof OldPolicy)[keyof typeof OldPolicy];
+
 /** `algorithm.correction`: how rollouts are corrected that were sampled with other probabilities than those that are trained. */
 export const correctionSchema = z
   .strictObject({
+    /** What the loss takes as the old policy: log-probabilities that the training engine computes, or those of the sampling. */
+    old: z.enum(OldPolicy).default(OldPolicy.recomputed),
     /** Importance weights; absent = every token weighs 1. */
     weight: weightSchema.optional(),
     /** What is left out; a token must pass all of them. */
@@ -24,7 +30,12 @@ export const correctionSchema = z
     /** Samples are left out that have a token with a ratio below this; null = none. */
     veto: vetoSchema,
   })
-  .prefault({});
+  .check(({ value: { old, weight }, issues }) => {
+    if (old === OldPolicy.recomputed || weight === undefined) return;
+    // The ratio of the loss is then the weight already.
+    const message = `left out where old is ${OldPolicy.rollout}`;
+    issues.push({ code: "custom", input: weight, path: ["weight"], message });
+  });
 
 export type CorrectionConfig = z.output<typeof correctionSchema>;
 
@@ -40,7 +51,7 @@ export interface CorrectedTokens {
 /** Corrects the tokens of a step. */
 export function correctTokens(
   tokens: ComparedTokens,
-  { weight, reject, veto }: CorrectionConfig,
+  { weight, reject, veto }: Omit<CorrectionConfig, "old">,
 ): CorrectedTokens {
   const count = tokens.logRatios.length;
   const weighed = weight && weighTokens(tokens, weight);

@@ -1,7 +1,8 @@
 /**
  * The optimizer's part of a step: epochs over the minibatches, and the metrics of these updates.
  *
- * N = sampled tokens of a sample. Ratios are pi(token) / behaviour(token), as the engine computed them before each update. A
+ * N = sampled tokens of a sample. Ratios are pi(token) / old(token), as the engine computed them before each update; the old
+ * policy is the one that sampled, or one that a correction recomputes (correct-plan.ts). A
  * loss that chooses tokens from the whole minibatch has it scored before each update.
  */
 
@@ -20,10 +21,11 @@ import {
   type Sample,
   sampledTokenCount,
 } from "@hone/rl";
-import type { TrainingSample } from "@hone/train";
+import { correctPlan } from "./correct-plan.ts";
 import { stepOptimizer } from "./optimizer-settings.ts";
 import type { MinibatchResult, SampleScores, TrainingEngine } from "./training-engine.ts";
 import type { PlannedMinibatch, PlannedSample } from "./training-plan.ts";
+import { trainingSample } from "./training-sample.ts";
 
 /** Figures of one rollout's tokens in the last epoch. */
 export interface RolloutFigures {
@@ -44,10 +46,11 @@ export async function optimise(
   engine: TrainingEngine,
   config: RunConfig,
   step: number,
-  plan: readonly PlannedMinibatch[],
+  planned: readonly PlannedMinibatch[],
   metrics: MetricSet,
   onUpdate: () => void,
 ): Promise<Optimised> {
+  const plan = await correctPlan(engine, config, planned, metrics, onUpdate);
   const { epochs, optimizer } = config.trainer;
   const { kl, loss } = config.algorithm;
   const objective = policyObjective(loss, kl);
@@ -128,7 +131,7 @@ async function referenceOf(
   const reference = new Map<Sample, Float32Array>();
   for (const { samples } of plan) {
     if (samples.length === 0) continue;
-    const inputs = samples.map((planned) => trainingSample(planned, {}));
+    const inputs = samples.map((planned) => trainingSample(planned));
     const { logprobs } = await engine.referenceLogprobs(inputs, config.rollout.sampling.temperature);
     samples.forEach(({ sample }, i) => {
       reference.set(sample, logprobs[i]!);
@@ -150,42 +153,16 @@ async function select(
   onScored: () => void,
 ): Promise<Float32Array[] | undefined> {
   if (choose === undefined) return undefined;
-  const inputs = samples.map((planned) => trainingSample(planned, {}));
+  const inputs = samples.map((planned) => trainingSample(planned));
   const { logprobs } = await engine.logprobs(inputs, config.rollout.sampling.temperature);
   onScored();
   const chosen = choose({
     logprobs: logprobs.flatMap((values) => [...values]),
-    behaviourLogprobs: samples.flatMap(({ sample }) => Array.from(sample.logprobs)),
+    behaviourLogprobs: samples.flatMap(({ oldLogprobs }) => Array.from(oldLogprobs)),
     advantages: samples.flatMap(({ advantages }) => [...advantages]),
   });
   let at = 0;
   return logprobs.map((values) => values.map(() => (chosen[at++] ? 1 : 0)));
-}
-
-/** Numbers of a sample's tokens, each [N], that only some objectives read. */
-interface FurtherInputs {
-  readonly reference?: Float32Array | undefined;
-  readonly selected?: Float32Array | undefined;
-  readonly readsReward?: boolean;
-}
-
-function trainingSample(
-  { credited, sample, advantages, weight }: PlannedSample,
-  { reference, selected, readsReward = false }: FurtherInputs,
-): TrainingSample {
-  const count = sampledTokenCount(sample);
-  return {
-    tokenIds: sample.tokenIds,
-    lossMask: sample.lossMask,
-    inputs: {
-      behaviourLogprob: sample.logprobs,
-      advantage: advantages,
-      ...(readsReward && { reward: new Float32Array(count).fill(credited.reward) }),
-      ...(reference !== undefined && { referenceLogprob: reference }),
-      ...(selected !== undefined && { selected }),
-    },
-    weights: new Float32Array(count).fill(weight),
-  };
 }
 
 /** Mean estimate of the distance from the reference, over the tokens. */
@@ -233,9 +210,10 @@ function addTokenFigures(
   result: MinibatchResult & { readonly selected: readonly Float32Array[] | undefined },
   objective: PolicyObjective,
 ): void {
-  samples.forEach(({ credited, sample, advantages }, i) => {
+  samples.forEach(({ credited, sample, advantages, oldLogprobs }, i) => {
     const logprobs = result.logprobs[i]!;
-    const groupRatios = groupRatiosOf(sample, logprobs, objective);
+    const logRatios = Array.from(logprobs, (logprob, token) => logprob - oldLogprobs[token]!);
+    const groupRatios = groupRatiosOf(sample, logRatios, objective);
     const selected = result.selected?.[i];
     const entropies = result.entropies[i]!;
     const figure = figures.get(credited) ?? { tokens: 0, ratioSum: 0, ratioMax: 0, clipped: 0 };
@@ -243,12 +221,12 @@ function addTokenFigures(
     let clipped = 0;
     let entropy = 0;
     for (let token = 0; token < logprobs.length; token++) {
-      const ratio = Math.exp(logprobs[token]! - sample.logprobs[token]!);
+      const ratio = Math.exp(logRatios[token]!);
       const isClipped = objective.isClipped({
         ratio,
         groupRatio: groupRatios?.[token] ?? ratio,
         logprob: logprobs[token]!,
-        behaviourLogprob: sample.logprobs[token]!,
+        behaviourLogprob: oldLogprobs[token]!,
         advantage: advantages[token]!,
         reward: credited.reward,
         isSelected: selected?.[token] === 1,
@@ -270,10 +248,9 @@ function addTokenFigures(
 /** [N] the ratio of the tokens that the loss takes together with each; undefined where it takes none together. */
 function groupRatiosOf(
   sample: Sample,
-  logprobs: Float32Array,
+  logRatios: readonly number[],
   { group }: PolicyObjective,
 ): Float64Array | undefined {
   if (group === undefined) return undefined;
-  const logRatios = Array.from(logprobs, (logprob, token) => logprob - sample.logprobs[token]!);
   return groupMeans(logRatios, groupsOf([sample], group)).map(Math.exp);
 }

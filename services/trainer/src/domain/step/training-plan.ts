@@ -16,6 +16,7 @@ import {
   policyObjective,
   rolloutTokenCount,
   type Sample,
+  sampledTokenCount,
   splitMinibatches,
 } from "@hone/rl";
 
@@ -25,8 +26,10 @@ export interface PlannedSample {
   readonly sample: Sample;
   /** [N] one for each sampled token. */
   readonly advantages: Float32Array;
-  /** Loss weight of each sampled token. */
-  readonly weight: number;
+  /** [N] log-probability of each sampled token under the old policy, which the ratios of the loss refer to. */
+  readonly oldLogprobs: ArrayLike<number>;
+  /** [N] loss weight of each sampled token. */
+  readonly weights: Float32Array;
 }
 
 export interface PlannedMinibatch {
@@ -54,7 +57,8 @@ export function planTraining(credit: Credit, config: RunConfig): PlannedMinibatc
             credited,
             sample,
             advantages: advantagesOfSample(credited, index),
-            weight: weights[i]!,
+            oldLogprobs: sample.logprobs,
+            weights: new Float32Array(sampledTokenCount(sample)).fill(weights[i]!),
           })),
     );
     return { rollouts, samples };
