@@ -65,7 +65,7 @@ const DEADLINE_MS = 300_000;
 test("each advantage, loss and correction trains a step from its run file", async (context) => {
   await using stack = await startStack();
   const named = (cases: readonly Case[], part: "advantage" | "loss") =>
-    cases.map((given) => ({ given, name: `${part}-${given[part]!.kind.replaceAll("_", "-")}` }));
+    cases.map((given) => ({ given, name: `${given[part]!.kind.replaceAll("_", "-")}-${part}` }));
   const corrections = CORRECTIONS.map((given, i) => ({ given, name: `correction-${i + 1}` }));
   for (const { given, name } of [
     ...named(ADVANTAGES, "advantage"),
@@ -73,7 +73,7 @@ test("each advantage, loss and correction trains a step from its run file", asyn
     ...corrections,
   ]) {
     await context.test(name, async () => {
-      const run = await lakeRun({ ...RUN, name: `lake-${name}` });
+      const run = await lakeRun({ ...RUN, name });
       const algorithm = algorithmSchema.parse(given);
       const { runId } = await runToEnd(stack, { ...run, algorithm }, { deadlineMs: DEADLINE_MS });
       const [before, after] = await stack.sql<
