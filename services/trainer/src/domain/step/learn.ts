@@ -2,21 +2,24 @@
 
 import { type Credit, type CreditedRollout, MetricSet } from "@hone/rl";
 import type { RunContext } from "../run/run-context.ts";
+import { correctPlan } from "./correct-plan.ts";
 import { type Optimised, optimise } from "./optimise.ts";
 import { planTraining } from "./training-plan.ts";
 
 export type LearnContext = Pick<RunContext, "run" | "engine" | "signal">;
 
 /** Trains on a step's rollouts. @param metrics get the figures of the updates. */
-export function learn(
+export async function learn(
   context: LearnContext,
   step: number,
   credit: Credit,
   metrics: MetricSet,
 ): Promise<Optimised> {
   const { run, engine, signal } = context;
-  const plan = planTraining(credit, run.config);
-  return optimise(engine, run.config, step, plan, metrics, () => signal.throwIfAborted());
+  const onCall = () => signal.throwIfAborted();
+  const planned = planTraining(credit, run.config);
+  const plan = await correctPlan(engine, run.config, planned, metrics, onCall);
+  return optimise(engine, run.config, step, plan, metrics, onCall);
 }
 
 /**

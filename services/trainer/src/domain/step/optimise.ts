@@ -21,7 +21,6 @@ import {
   type Sample,
   sampledTokenCount,
 } from "@hone/rl";
-import { correctPlan } from "./correct-plan.ts";
 import { stepOptimizer } from "./optimizer-settings.ts";
 import type { MinibatchResult, SampleScores, TrainingEngine } from "./training-engine.ts";
 import type { PlannedMinibatch, PlannedSample } from "./training-plan.ts";
@@ -46,11 +45,10 @@ export async function optimise(
   engine: TrainingEngine,
   config: RunConfig,
   step: number,
-  planned: readonly PlannedMinibatch[],
+  plan: readonly PlannedMinibatch[],
   metrics: MetricSet,
   onUpdate: () => void,
 ): Promise<Optimised> {
-  const plan = await correctPlan(engine, config, planned, metrics, onUpdate);
   const { epochs, optimizer } = config.trainer;
   const { kl, loss } = config.algorithm;
   const objective = policyObjective(loss, kl);
