@@ -30,3 +30,12 @@ export function ratioConstants(ratio: Ratio): RatioConstants {
 export function ratioGroup({ bySegment }: RatioConstants): GroupInput | undefined {
   return bySegment === undefined ? undefined : "segment";
 }
+
+/** Whether PPO's clip holds a gradient back. It binds only on the side to which the advantage pushes. */
+export function isPpoClipped(
+  ratio: number,
+  advantage: number,
+  { clipLow, clipHigh }: { readonly clipLow: number; readonly clipHigh: number },
+): boolean {
+  return advantage > 0 ? ratio > 1 + clipHigh : advantage < 0 && ratio < 1 - clipLow;
+}

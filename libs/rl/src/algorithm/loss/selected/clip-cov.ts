@@ -12,6 +12,7 @@
 import { Random } from "@hone/core";
 import { z } from "zod";
 import { definePolicyLoss } from "../loss.ts";
+import { isPpoClipped } from "../ratio.ts";
 import { countOf, covariances } from "./covariance.ts";
 
 export const clipCov = definePolicyLoss({
@@ -57,14 +58,6 @@ export const clipCov = definePolicyLoss({
     return covariance.map((_, token) => chosen.has(token));
   },
 });
-
-function isPpoClipped(
-  ratio: number,
-  advantage: number,
-  { clipLow, clipHigh }: { readonly clipLow: number; readonly clipHigh: number },
-): boolean {
-  return advantage > 0 ? ratio > 1 + clipHigh : advantage < 0 && ratio < 1 - clipLow;
-}
 
 /** Up to `count` of the candidates. */
 function draw(candidates: readonly number[], count: number): readonly number[] {

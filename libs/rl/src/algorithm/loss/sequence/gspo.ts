@@ -12,6 +12,7 @@
 import { z } from "zod";
 import { Aggregation } from "../aggregation.ts";
 import { definePolicyLoss } from "../loss.ts";
+import { isPpoClipped } from "../ratio.ts";
 
 /** Largest log ratio of a sample. e^10 is far outside every clip range, where only a negative advantage leads. */
 export const MAX_SEQUENCE_LOG_RATIO = 10;
@@ -29,6 +30,5 @@ export const gspo = definePolicyLoss({
   groupedBy: () => "sequence",
   constants: z.strictObject({ clipLow: z.number().min(0).max(1), clipHigh: z.number().min(0) }),
   constantsOf: ({ clipLow, clipHigh }) => ({ clipLow, clipHigh }),
-  isClipped: ({ groupRatio, advantage }, { clipLow, clipHigh }) =>
-    advantage > 0 ? groupRatio > 1 + clipHigh : advantage < 0 && groupRatio < 1 - clipLow,
+  isClipped: ({ groupRatio, advantage }, constants) => isPpoClipped(groupRatio, advantage, constants),
 });

@@ -12,7 +12,14 @@
 
 import { z } from "zod";
 import { definePolicyLoss } from "../loss.ts";
-import { type RatioConstants, ratioConstants, ratioGroup, ratioOption, ratioSchema } from "../ratio.ts";
+import {
+  isPpoClipped,
+  type RatioConstants,
+  ratioConstants,
+  ratioGroup,
+  ratioOption,
+  ratioSchema,
+} from "../ratio.ts";
 
 export const ppoClip = definePolicyLoss({
   name: "ppo_clip",
@@ -39,7 +46,5 @@ export const ppoClip = definePolicyLoss({
     ...(dualClip !== null && { dualClip }),
     ...ratioConstants(ratio),
   }),
-  // A clip binds only on the side to which the advantage pushes.
-  isClipped: ({ groupRatio, advantage }, { clipLow, clipHigh }) =>
-    advantage > 0 ? groupRatio > 1 + clipHigh : advantage < 0 && groupRatio < 1 - clipLow,
+  isClipped: ({ groupRatio, advantage }, constants) => isPpoClipped(groupRatio, advantage, constants),
 });
