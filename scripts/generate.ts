@@ -8,7 +8,6 @@ import { spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { scriptArguments } from "@hone/core";
-import { busAccounts } from "@hone/messaging";
 import { chartRolesScript } from "@hone/storage";
 import { withOptions } from "./chart-options.ts";
 import { GENERATIONS } from "./generations.ts";
@@ -28,6 +27,8 @@ for (const { args } of GENERATIONS) {
     console.error(`buf could not be run, which npm installs: ${ran.error.message}`);
   process.exitCode ||= ran.status ?? 1;
 }
+// Only now, as it loads what was just generated.
+const { busAccounts } = await import("@hone/messaging");
 writeFileSync(
   join(root, "helm/hone/files/bus-accounts.json"),
   `${JSON.stringify(busAccounts(), undefined, 2)}\n`,

@@ -38,6 +38,7 @@ export {
 export type { Stored } from "./exchange/store-message.ts";
 export { extractTrace, injectTrace } from "./exchange/trace-headers.ts";
 export { followOrdered } from "./follow/follow-ordered.ts";
+export { type KeptEpisodes, keepFinished, keepFinishedOf } from "./follow/kept-episodes.ts";
 export { MissingMessageError, readMessages } from "./follow/read-messages.ts";
 export {
   type CompleteBody,

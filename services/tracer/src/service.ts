@@ -88,7 +88,7 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
       const writer = writerOf<RunFact>(EVENT_DELAY_MS, (facts) => sink.write(facts));
       return [consumeEvents(bus, name, writer, logger)];
     }),
-    consumeRollouts(bus, rollouts, logger),
+    consumeRollouts(bus, rollouts, logger, signal),
   ];
   const background = [
     watchStates({ bucket, write: (states) => writeStates(database, states), logger, signal }),

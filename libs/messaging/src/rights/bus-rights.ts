@@ -136,6 +136,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...common("tracer"),
         ...answers(...ASKERS),
         ...durable(StreamName.episodes, "tracer-rollouts"),
+        ...durable(StreamName.episodes, "tracer-episodes"),
         ...READ_FINISHED,
         ...Object.values(EventSinkDurable).flatMap((sink) => durable(StreamName.events, sink)),
         ...read("KV_RUN_STATE", StreamName.dead),

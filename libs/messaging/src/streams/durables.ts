@@ -5,6 +5,7 @@
  * stream (stream-reset.ts). The services that do the work may not create them (bus-rights.ts).
  */
 
+import { pause } from "@hone/core";
 import { AckPolicy, type ConsumerInfo, JetStreamApiError } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
 import type { Bus } from "../bus.ts";
@@ -22,6 +23,7 @@ export const DurableName = {
   jobs: "agent-rollout",
   finishedEpisodes: "judge",
   scoredEpisodes: "tracer-rollouts",
+  shownEpisodes: "tracer-episodes",
   events: EventSinkDurable.database,
 } as const;
 export type DurableName =
@@ -33,6 +35,8 @@ export interface Durable {
   readonly stream: StreamName;
   readonly durable: string;
   readonly filter: string;
+  /** Whether its messages are acknowledged; otherwise each is delivered once (kept-episodes.ts). @default true */
+  readonly isAcknowledged?: boolean;
   /** The messages of a dead process are delivered again after this time. */
   readonly ackWaitMs: number;
   /** Largest number of messages in work over all replicas. */
@@ -42,6 +46,7 @@ export interface Durable {
 /** Several times as long as a busy event loop may delay its reports of progress. */
 export const DEFAULT_ACK_WAIT_MS = 10_000;
 export const DEFAULT_MAX_ACK_PENDING = 20_000;
+const LOOK_AGAIN_MS = 250;
 /** nats-server's server/errors.json: "consumer not found". */
 const CONSUMER_NOT_FOUND = 10014;
 
@@ -57,6 +62,13 @@ const DURABLES: readonly Durable[] = [
     filter: subjects.rolloutFinished("*"),
   },
   { ...common, stream: "EPISODES", durable: DurableName.scoredEpisodes, filter: subjects.rolloutScored("*") },
+  {
+    ...common,
+    stream: "EPISODES",
+    durable: DurableName.shownEpisodes,
+    filter: subjects.rolloutFinished("*"),
+    isAcknowledged: false,
+  },
   ...Object.values(EventSinkDurable).map(
     (durable): Durable => ({ ...common, stream: "EVENTS", durable, filter: subjects.event("*", "*") }),
   ),
@@ -69,18 +81,34 @@ export async function makeDurables(bus: Bus): Promise<void> {
 
 /** Creates a shared consumer, or updates the settings of an existing one. */
 export async function makeDurable(bus: Bus, durable: Durable): Promise<void> {
-  const { stream } = durable;
+  const { stream, isAcknowledged = true } = durable;
   const config = {
     durable_name: durable.durable,
-    ack_policy: AckPolicy.Explicit,
-    ack_wait: nanos(durable.ackWaitMs),
-    max_ack_pending: durable.maxAckPending,
     filter_subject: durable.filter,
+    ...(isAcknowledged
+      ? {
+          ack_policy: AckPolicy.Explicit,
+          ack_wait: nanos(durable.ackWaitMs),
+          max_ack_pending: durable.maxAckPending,
+        }
+      : { ack_policy: AckPolicy.None }),
   };
   const { delivered } = await bus.manager.consumers.add(stream, config);
   if (await isBeyondStream(bus, stream, delivered.stream_seq + 1)) {
     await bus.manager.consumers.delete(stream, durable.durable);
     await bus.manager.consumers.add(stream, config);
+  }
+}
+
+/** Waits until another service has created a shared consumer, or the signal aborts. */
+export async function untilDurable(
+  bus: Bus,
+  stream: StreamName,
+  durable: string,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted && (await durableInfo(bus, stream, durable)) === undefined) {
+    await pause(LOOK_AGAIN_MS, signal);
   }
 }
 

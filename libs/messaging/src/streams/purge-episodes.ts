@@ -2,7 +2,7 @@
 
 import { fromBinary } from "@bufbuild/protobuf";
 import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
-import { type Consumer, type ConsumerInfo, DeliverPolicy, type JsMsg } from "@nats-io/jetstream";
+import { AckPolicy, type Consumer, type ConsumerInfo, DeliverPolicy, type JsMsg } from "@nats-io/jetstream";
 import type { Bus } from "../bus.ts";
 import { translateBusError } from "../errors.ts";
 import { nextMessage } from "../follow/follow-messages.ts";
@@ -47,6 +47,8 @@ export async function neededFrom(bus: Bus, below: number, ignored?: string): Pro
   for (const consumer of consumers) {
     const { durable_name: durable } = consumer.config;
     if (durable === undefined || durable === ignored) continue;
+    // What such a consumer delivers is only a second copy (kept-episodes.ts).
+    if (consumer.config.ack_policy === AckPolicy.None) continue;
     // This consumer was created in advance for a service that has not begun to read; its start is not waited for.
     if (consumer.delivered.consumer_seq === 0) continue;
     // The stream was started over, and this consumer has read nothing of it yet (stream-reset.ts).

@@ -14,7 +14,7 @@
 
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { delay, describeError, pause } from "@hone/core";
+import { delay, describeError } from "@hone/core";
 import type { Consumer, ConsumerMessages, JsMsg } from "@nats-io/jetstream";
 import type { Context } from "@opentelemetry/api";
 import type { Bus } from "../bus.ts";
@@ -25,8 +25,8 @@ import { StreamsRole } from "../rights/streams-role.ts";
 import {
   DEFAULT_ACK_WAIT_MS,
   DEFAULT_MAX_ACK_PENDING,
-  durableInfo,
   makeDurable,
+  untilDurable,
 } from "../streams/durables.ts";
 import type { StreamName } from "../streams/streams.ts";
 import { consumerMetrics } from "./consumer-metrics.ts";
@@ -291,9 +291,7 @@ async function openConsumer<Message>(
   if (bus.streamsRole === StreamsRole.make) {
     await makeDurable(bus, { stream, durable, filter, ackWaitMs, maxAckPending }); // W7
   } else {
-    while ((await durableInfo(bus, stream, durable)) === undefined && !signal.aborted) {
-      await pause(RECOVERY_DELAY_MS, signal);
-    }
+    await untilDurable(bus, stream, durable, signal);
   }
   return bus.stream.consumers.get(stream, durable);
 }

@@ -6,6 +6,8 @@ import {
   consumeBytes,
   DurableName,
   decodeBytes,
+  type KeptEpisodes,
+  keepFinished,
   lastKeyOf,
   MissingMessageError,
   outcomeFromWire,
@@ -32,14 +34,23 @@ const CONCURRENCY = 512;
 const TRACEPARENT = /^[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-([0-9a-f]{2})/;
 const SAMPLED_FLAG = 1;
 
-export function consumeRollouts(bus: Bus, writer: BatchWriter<StoredRollout>, logger: Logger): WorkConsumer {
+/** @param signal ends that finished episodes are received before their scores; what is in work is stored all the same. */
+export function consumeRollouts(
+  bus: Bus,
+  writer: BatchWriter<StoredRollout>,
+  logger: Logger,
+  signal: AbortSignal,
+): WorkConsumer {
+  const kept = keepFinished(bus, signal, (error) =>
+    logger.warn("receiving finished episodes is interrupted", { error }),
+  );
   return consumeBytes(bus, {
     stream: StreamName.episodes,
     durable: DurableName.scoredEpisodes,
     filter: subjects.rolloutScored("*"),
     concurrency: CONCURRENCY,
     handle: async (item) => {
-      const rollout = await storedRolloutOf(bus, item, logger);
+      const rollout = await storedRolloutOf(bus, kept, item, logger);
       if (rollout !== undefined) await waitOrGiveUp(item, writer.add(rollout), logger);
     },
     onError: (error, { subject, sequence }) =>
@@ -54,12 +65,13 @@ export function consumeRollouts(bus: Bus, writer: BatchWriter<StoredRollout>, lo
  */
 async function storedRolloutOf(
   bus: Bus,
+  kept: KeptEpisodes,
   { message: body, subject, sequence, trace }: WorkItem<Uint8Array>,
   logger: Logger,
 ): Promise<StoredRollout | undefined> {
   let scored: Uint8Array;
   try {
-    scored = await wholeEpisode(bus, body, subject);
+    scored = await wholeEpisode(bus, body, subject, kept);
   } catch (error) {
     if (!(error instanceof MissingMessageError)) throw error;
     logger.warn("a rollout is not shown, because its episode was dropped before it was read", {

@@ -7,6 +7,8 @@ import {
   type Bus,
   decodeBytes,
   dropUnread,
+  type KeptEpisodes,
+  keepFinishedOf,
   MissingMessageError,
   outcomeFromWire,
   outcomeToWire,
@@ -68,18 +70,27 @@ export class ScoredReader implements ScoredRollouts {
   }
 
   async *read(runId: string, fromSequence: number, signal: AbortSignal): AsyncGenerator<ScoredRollout> {
+    const onError = (error: unknown) =>
+      this.#logger.warn("reading episodes is interrupted", { runId, error });
+    const ended = new AbortController();
+    const untilEnded = AbortSignal.any([signal, ended.signal]);
+    const kept = keepFinishedOf(this.#bus, runId, fromSequence, untilEnded, onError);
     const items = readOrdered(this.#bus, ScoredEpisodeSchema, {
       stream: StreamName.episodes,
       filter: subjects.rolloutScored(runId),
       fromSequence,
       signal,
-      complete: (data, subject) => completeEpisode(this.#bus, data, subject),
-      onError: (error) => this.#logger.warn("reading episodes is interrupted", { runId, error }),
+      complete: (data, subject) => completeEpisode(this.#bus, data, subject, kept),
+      onError,
     });
-    for await (const { message, sequence, bytes, trace } of items) {
-      const rollout = this.#decode(runId, message, sequence);
-      const resumption = message.episode?.resumption ?? 0;
-      if (rollout !== undefined) yield { ...rollout, sequence, bytes, resumption, trace };
+    try {
+      for await (const { message, sequence, bytes, trace } of items) {
+        const rollout = this.#decode(runId, message, sequence);
+        const resumption = message.episode?.resumption ?? 0;
+        if (rollout !== undefined) yield { ...rollout, sequence, bytes, resumption, trace };
+      }
+    } finally {
+      ended.abort();
     }
   }
 
@@ -156,9 +167,14 @@ export class ScoredReader implements ScoredRollouts {
  * Puts a scored episode together with the finished one. Where that is gone, which only a server that lost data brings about,
  * the rollout counts as infra_failed, so that the run does not wait for it.
  */
-async function completeEpisode(bus: Bus, data: Uint8Array, subject: string): Promise<Uint8Array> {
+async function completeEpisode(
+  bus: Bus,
+  data: Uint8Array,
+  subject: string,
+  kept: KeptEpisodes,
+): Promise<Uint8Array> {
   try {
-    return await wholeEpisode(bus, data, subject);
+    return await wholeEpisode(bus, data, subject, kept);
   } catch (error) {
     if (!(error instanceof MissingMessageError)) throw error;
     const { finished } = decodeBytes(ScoredEpisodeSchema, data, subject);
