@@ -1,8 +1,8 @@
 /** Reads the scored episodes of a run while it runs, because they are purged after its end. */
 
 import { deadline } from "@hone/core";
-import { type Bus, readOrdered, StreamName, subjects, wholeEpisode } from "@hone/messaging";
-import { type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { type Bus, readOrderedBodies, StreamName, subjects, wholeEpisode } from "@hone/messaging";
+import type { ScoredEpisode } from "@hone/proto-gen/rollout";
 import { eventually } from "@hone/testing";
 
 export interface ScoredEpisodesOptions {
@@ -57,9 +57,9 @@ async function* readScored(bus: Bus, run: string, signal: AbortSignal): AsyncGen
     stream: StreamName.episodes,
     filter: subjects.rolloutScored("*"),
     signal,
-    complete: (data: Uint8Array, subject: string) => wholeEpisode(bus, data, subject),
   };
-  for await (const { message } of readOrdered(bus, ScoredEpisodeSchema, options)) {
+  const readBody = (data: Uint8Array, subject: string) => wholeEpisode(bus, data, subject);
+  for await (const { message } of readOrderedBodies(bus, readBody, options)) {
     const { runId = "" } = message.episode ?? {};
     if (runId.slice(0, runId.lastIndexOf("-")) === run) yield message;
   }

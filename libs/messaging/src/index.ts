@@ -41,12 +41,13 @@ export { followOrdered } from "./follow/follow-ordered.ts";
 export { type KeptEpisodes, keepFinished, keepFinishedOf } from "./follow/kept-episodes.ts";
 export { MissingMessageError, readMessages } from "./follow/read-messages.ts";
 export {
-  type CompleteBody,
   type OrderedItem,
+  type ReadBody,
   type ReadOrderedOptions,
   readOrdered,
+  readOrderedBodies,
 } from "./follow/read-ordered.ts";
-export { wholeEpisode } from "./follow/whole-episode.ts";
+export { type WholeEpisode, wholeEpisode } from "./follow/whole-episode.ts";
 export {
   outcomeFromWire,
   outcomeToWire,

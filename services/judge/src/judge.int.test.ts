@@ -8,7 +8,7 @@ import {
   openBucket,
   publishBytes,
   publishStored,
-  readOrdered,
+  readOrderedBodies,
   request,
   StreamName,
   subjects,
@@ -75,11 +75,10 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
   after(() => bus?.close());
 
   const scoredOf = (run: string, signal: AbortSignal) =>
-    readOrdered(bus, ScoredEpisodeSchema, {
+    readOrderedBodies(bus, (data, subject) => wholeEpisode(bus, data, subject), {
       stream: StreamName.episodes,
       filter: subjects.rolloutScored(run),
       signal,
-      complete: (data, subject) => wholeEpisode(bus, data, subject),
     });
   const finish = (message: Episode) =>
     publishStored(bus, subjects.rolloutFinished(message.runId), EpisodeSchema, message);

@@ -6,7 +6,7 @@
  *
  * F1: no stored message is skipped, and each is yielded once, in the order of the stream.
  * F2: a published message wakes the reader. The reader receives it before it is stored, and also receives messages that the
- *     stream then refuses, so it only looks at the stream again, several times after short pauses.
+ *     stream then refuses, so it only looks at the stream again, after short pauses until it has found as many messages as woke it.
  */
 
 import { pause } from "@hone/core";
@@ -16,6 +16,7 @@ import { isBeyondStream } from "../streams/stream-reset.ts";
 
 /** Pauses between looks since the last wake-up. The last one repeats, as a wake-up may be lost with the connection. */
 const LOOKS_MS = [5, 25, 125, 625, 2_000] as const;
+const LONG_PAUSE = LOOKS_MS.length - 1;
 
 /** @returns the first message of a filter at or after a position; undefined if there is none. */
 export async function nextMessage(
@@ -65,12 +66,14 @@ export async function* followMessages(bus: Bus, options: FollowMessagesOptions):
   const { stream, filter, signal } = options;
   let next = options.fromSequence ?? 1;
   let looks = 0;
+  let awaited = 0;
   let woken = new AbortController();
   let refusal: Error | undefined;
   const subscription = bus.connection.subscribe(filter, {
     callback: (error) => {
       refusal ??= error ?? undefined;
       looks = 0;
+      awaited++;
       woken.abort(); // F2
     },
   });
@@ -78,17 +81,19 @@ export async function* followMessages(bus: Bus, options: FollowMessagesOptions):
     while (!signal.aborted) {
       // This is set before the look, so that messages published meanwhile are not missed.
       woken = new AbortController();
-      const isLong = looks >= LOOKS_MS.length;
+      const isLong = looks > LONG_PAUSE;
+      if (isLong) awaited = 0; // the stream refused a message
       if (isLong && (await isBeyondStream(bus, stream, next))) next = 1;
       const message = await nextMessage(bus, stream, filter, next);
       if (message !== undefined) {
         next = message.seq + 1;
-        looks = 0;
+        looks = awaited === 1 ? LONG_PAUSE : 0;
+        awaited = Math.max(0, awaited - 1);
         yield message;
         continue;
       }
       if (refusal !== undefined) throw refusal;
-      const pauseMs = LOOKS_MS[looks] ?? LOOKS_MS.at(-1) ?? 0;
+      const pauseMs = LOOKS_MS[Math.min(looks, LONG_PAUSE)] ?? 0;
       looks++;
       await pause(pauseMs, AbortSignal.any([signal, woken.signal]));
     }

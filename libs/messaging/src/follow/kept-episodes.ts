@@ -44,8 +44,8 @@ export class KeptEpisodes {
 
   keep(position: number, { subject, data, headers }: StoredBody): void {
     this.take(position); // a stream that was started over gives its positions once more
-    // A view would hold the buffer of the whole read.
-    this.#episodes.set(position, { subject, data: data.slice(), headers });
+    // A copy, as a view would hold the buffer of the whole read.
+    this.#episodes.set(position, { subject, data: new Uint8Array(data), headers });
     this.#bytes += data.length + ENVELOPE_BYTES;
     for (const oldest of this.#episodes.keys()) {
       if (this.#bytes <= this.#maxBytes) return;

@@ -1,12 +1,11 @@
 /** Reads single messages of a stream by their positions. */
 
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { TerminalError } from "@hone/core";
 import type { Bus } from "../bus.ts";
 import { translateBusError } from "../errors.ts";
-import { decodeBytes, fetchBody } from "../payloads/payload.ts";
+import { fetchBody } from "../payloads/payload.ts";
 import type { StreamName } from "../streams/streams.ts";
-import type { CompleteBody } from "./read-ordered.ts";
+import type { ReadBody } from "./read-ordered.ts";
 
 /** A message is missing and will not come back: it was purged, or a killed server has lost it. */
 export class MissingMessageError extends TerminalError {
@@ -19,19 +18,17 @@ export class MissingMessageError extends TerminalError {
 }
 
 /**
- * @param complete completes a body that points to another message.
  * @returns the messages at `sequences`, in that order.
  * @throws {MissingMessageError} when one does not exist.
  * @throws {UndecodableMessageError} when one is another kind of message.
  * @throws {BusUnavailableError} when the bus does not answer.
  */
-export function readMessages<Schema extends DescMessage>(
+export function readMessages<Message>(
   bus: Bus,
   stream: StreamName,
-  schema: Schema,
   sequences: readonly number[],
-  complete: CompleteBody = async (data) => data,
-): Promise<MessageShape<Schema>[]> {
+  readBody: ReadBody<Message>,
+): Promise<Message[]> {
   return Promise.all(
     sequences.map(async (sequence) => {
       const message = await bus.manager.streams
@@ -42,7 +39,7 @@ export function readMessages<Schema extends DescMessage>(
       if (message === null) throw new MissingMessageError(stream, sequence);
       const { subject, data, header: headers } = message;
       const body = await fetchBody(bus, { subject, data, headers });
-      return decodeBytes(schema, await complete(body, subject), subject);
+      return (await readBody(body, subject)).message;
     }),
   );
 }

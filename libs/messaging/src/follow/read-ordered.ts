@@ -17,7 +17,7 @@ export interface OrderedItem<Message> {
   readonly message: Message;
   readonly subject: string;
   readonly sequence: number;
-  /** Approximate size in the stream, with what `complete` added. */
+  /** Approximate size in the stream, with what it points to. */
   readonly bytes: number;
   readonly trace: Context;
 }
@@ -29,17 +29,15 @@ export interface ReadOrderedOptions {
   /** The first sequence number that is yielded; absent = from the beginning. */
   readonly fromSequence?: number;
   readonly signal: AbortSignal;
-  /**
-   * Completes a body that points to another message. If it throws an UndecodableMessageError, the message goes to DEAD;
-   * after any other error it is read again.
-   */
-  readonly complete?: CompleteBody;
   /** Called for lost connections, after which reading goes on by itself, and for messages that went to DEAD. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** @returns the bytes to decode in place of `data`. */
-export type CompleteBody = (data: Uint8Array, subject: string) => Promise<Uint8Array>;
+/** @returns the message that a body is, and its size in bytes. */
+export type ReadBody<Message> = (
+  data: Uint8Array,
+  subject: string,
+) => Promise<{ readonly message: Message; readonly size: number }>;
 
 const RECOVERY_DELAY_MS = 250;
 /** Duration of one pull; the server sends heartbeats within it. */
@@ -56,12 +54,28 @@ const MAX_BUFFERED = 512;
  * consumer it goes on after the last message that it yielded. A stream that was started over (stream-reset.ts) is read from
  * its beginning.
  */
-export async function* readOrdered<Schema extends DescMessage>(
+export function readOrdered<Schema extends DescMessage>(
   bus: Bus,
   schema: Schema,
   options: ReadOrderedOptions,
 ): AsyncGenerator<OrderedItem<MessageShape<Schema>>> {
-  const { stream, filter, signal, complete, onError } = options;
+  const readBody = async (data: Uint8Array, subject: string) => ({
+    message: decodeBytes(schema, data, subject),
+    size: data.length,
+  });
+  return readOrderedBodies(bus, readBody, options);
+}
+
+/**
+ * {@link readOrdered} for bodies that point to other messages.
+ * @param readBody if it throws an UndecodableMessageError, the message goes to DEAD; after any other error it is read again.
+ */
+export async function* readOrderedBodies<Message>(
+  bus: Bus,
+  readBody: ReadBody<Message>,
+  options: ReadOrderedOptions,
+): AsyncGenerator<OrderedItem<Message>> {
+  const { stream, filter, signal, onError } = options;
   let next = options.fromSequence ?? 1;
   while (!signal.aborted) {
     let messages: ConsumerMessages | undefined;
@@ -82,14 +96,9 @@ export async function* readOrdered<Schema extends DescMessage>(
       if (signal.aborted) stop(); // aborted while it was opened; the library closes it once the loop below runs
       for await (const message of messages) {
         if (signal.aborted) return;
-        let decoded: MessageShape<Schema>;
-        let bytes = message.data.length + ENVELOPE_BYTES;
+        let body: Awaited<ReturnType<typeof readBody>>;
         try {
-          const { subject } = message;
-          const data = await fetchBody(bus, message);
-          const whole = complete === undefined ? data : await complete(data, subject);
-          bytes += whole.length - data.length;
-          decoded = decodeBytes(schema, whole, subject);
+          body = await readBody(await fetchBody(bus, message), message.subject);
         } catch (error) {
           // If the object store does not answer, this message is the first that is read again.
           if (!(error instanceof UndecodableMessageError)) throw error;
@@ -100,10 +109,10 @@ export async function* readOrdered<Schema extends DescMessage>(
         }
         next = message.seq + 1;
         yield {
-          message: decoded,
+          message: body.message,
           subject: message.subject,
           sequence: message.seq,
-          bytes,
+          bytes: body.size + ENVELOPE_BYTES,
           trace: extractTrace(message.headers),
         };
       }

@@ -70,8 +70,11 @@ describe("wholeEpisode()", { timeout: 60_000 }, () => {
     });
   };
   const whole = async (scored: ScoredEpisode) => {
-    const data = await wholeEpisode(bus, toBinary(ScoredEpisodeSchema, scored), subjects.rolloutScored(RUN));
-    return fromBinary(ScoredEpisodeSchema, data);
+    const data = toBinary(ScoredEpisodeSchema, scored);
+    const { message, encode } = await wholeEpisode(bus, data, subjects.rolloutScored(RUN));
+    const encoded = fromBinary(ScoredEpisodeSchema, encode());
+    assert.deepEqual(toBinary(ScoredEpisodeSchema, encoded), toBinary(ScoredEpisodeSchema, message));
+    return encoded;
   };
 
   test("gives the scores with the episode that they point to", async () => {
@@ -102,7 +105,9 @@ describe("wholeEpisode()", { timeout: 60_000 }, () => {
       ScoredEpisodeSchema,
       create(ScoredEpisodeSchema, { episode: episodeOf(3), reward: 2 }),
     );
-    assert.equal(await wholeEpisode(bus, data, subjects.rolloutScored(RUN)), data);
+    const { message, encode } = await wholeEpisode(bus, data, subjects.rolloutScored(RUN));
+    assert.deepEqual(message.episode, episodeOf(3));
+    assert.equal(encode(), data);
   });
 
   test("refuses a position that holds nothing, another subject's message or another episode", async () => {

@@ -9,10 +9,11 @@
 import { create, toBinary } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import {
-  type EpisodeIdentity,
-  EpisodeIdentitySchema,
+  type Episode,
   EpisodeSchema,
   type FinishedEpisode,
+  Outcome,
+  type ScoredEpisode,
   ScoredEpisodeSchema,
 } from "@hone/proto-gen/rollout";
 import type { Bus } from "../bus.ts";
@@ -23,14 +24,19 @@ import { lastKeyOf, subjects } from "../subjects.ts";
 import type { KeptEpisodes, StoredBody } from "./kept-episodes.ts";
 import { MissingMessageError } from "./read-messages.ts";
 
+/** A scored episode with the episode that it belongs to. */
+export interface WholeEpisode {
+  /** Its `episode` is set, unless the message is wrong. */
+  readonly message: ScoredEpisode;
+  /** Size of what `encode` returns, without encoding it. */
+  readonly size: number;
+  /** @returns the message encoded, from the bytes as they came. */
+  encode(): Uint8Array;
+}
+
 /**
- * Gives a scored episode as one message with its episode.
- *
- * Encoded messages that follow each other are one message in which later fields win (protobuf's rules for decoders, "Last
- * One Wins"), so the episode's bytes are used as they are.
  * @param data an encoded ScoredEpisode, as it stands in the stream.
  * @param kept finished episodes that were delivered already; one that is not there is requested.
- * @returns an encoded ScoredEpisode whose `episode` is set; `data` itself if it is set there already.
  * @throws {MissingMessageError} when the stream does not hold the finished episode any more.
  * @throws {UndecodableMessageError} when `data` is no scored episode, or what it names is no episode.
  * @throws {BusUnavailableError} when the bus does not answer.
@@ -40,14 +46,29 @@ export async function wholeEpisode(
   data: Uint8Array,
   subject: string,
   kept?: KeptEpisodes,
-): Promise<Uint8Array> {
-  const { finished, outcome, reason, scores, reward } = decodeBytes(ScoredEpisodeSchema, data, subject);
-  if (finished === undefined) return data;
+): Promise<WholeEpisode> {
+  const pointer = decodeBytes(ScoredEpisodeSchema, data, subject);
+  const { finished, outcome, reason, scores, reward } = pointer;
+  if (finished === undefined) return { message: pointer, size: data.length, encode: () => data };
   if (finished.runId !== lastKeyOf(subject)) {
     const other = finished.runId.slice(0, 80);
     throw new UndecodableMessageError(subject, `it points to an episode of another run (${other})`);
   }
-  const episode = await readFinished(bus, finished, kept);
+  const { episode, bytes } = await readFinished(bus, finished, kept);
+  if (outcome !== Outcome.UNSPECIFIED) episode.outcome = outcome;
+  if (reason !== "") episode.reason = reason;
+  return {
+    message: create(ScoredEpisodeSchema, { episode, reward, scores }),
+    size: data.length + bytes.length,
+    encode: () => encodeWhole(pointer, bytes),
+  };
+}
+
+/**
+ * Encoded messages that follow each other are one message in which later fields win (protobuf's rules for decoders, "Last
+ * One Wins"), so the episode's bytes are used as they are.
+ */
+function encodeWhole({ outcome, reason, scores, reward }: ScoredEpisode, episode: Uint8Array): Uint8Array {
   const judged = toBinary(EpisodeSchema, create(EpisodeSchema, { outcome, reason }));
   return new BinaryWriter()
     .raw(toBinary(ScoredEpisodeSchema, create(ScoredEpisodeSchema, { reward, scores })))
@@ -56,21 +77,20 @@ export async function wholeEpisode(
     .finish();
 }
 
-/** @returns the bytes of a finished episode. */
+/** @returns a finished episode and its bytes. */
 async function readFinished(
   bus: Bus,
   finished: FinishedEpisode,
   kept: KeptEpisodes | undefined,
-): Promise<Uint8Array> {
+): Promise<{ episode: Episode; bytes: Uint8Array }> {
   const position = Number(finished.position);
   const message = kept?.take(position) ?? (await messageAt(bus, position));
   const subject = subjects.rolloutFinished(finished.runId);
   if (message?.subject !== subject) throw new MissingMessageError(StreamName.episodes, position);
-  const data = await fetchBody(bus, message);
-  if (!isThat(decodeBytes(EpisodeIdentitySchema, data, subject, IDENTITY_ONLY), finished)) {
-    throw new MissingMessageError(StreamName.episodes, position);
-  }
-  return data;
+  const bytes = await fetchBody(bus, message);
+  const episode = decodeBytes(EpisodeSchema, bytes, subject);
+  if (!isThat(episode, finished)) throw new MissingMessageError(StreamName.episodes, position);
+  return { episode, bytes };
 }
 
 async function messageAt(bus: Bus, seq: number): Promise<StoredBody | undefined> {
@@ -90,10 +110,7 @@ async function messageAt(bus: Bus, seq: number): Promise<StoredBody | undefined>
   }
 }
 
-/** Skips all other fields of an episode, tokens included. */
-const IDENTITY_ONLY = { readUnknownFields: false };
-
-function isThat(episode: EpisodeIdentity, { runId, slot, attempt, resumption }: FinishedEpisode): boolean {
+function isThat(episode: Episode, { runId, slot, attempt, resumption }: FinishedEpisode): boolean {
   return (
     episode.runId === runId &&
     episode.attempt === attempt &&

@@ -9,13 +9,7 @@
  */
 
 import { createHash } from "node:crypto";
-import {
-  type BinaryReadOptions,
-  type DescMessage,
-  fromBinary,
-  type MessageShape,
-  toBinary,
-} from "@bufbuild/protobuf";
+import { type DescMessage, fromBinary, type MessageShape, toBinary } from "@bufbuild/protobuf";
 import { describeError } from "@hone/core";
 import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import type { Bus } from "../bus.ts";
@@ -107,10 +101,9 @@ export function decodeBytes<Schema extends DescMessage>(
   schema: Schema,
   data: Uint8Array,
   subject: string,
-  options?: Partial<BinaryReadOptions>,
 ): MessageShape<Schema> {
   try {
-    return fromBinary(schema, data, options);
+    return fromBinary(schema, data);
   } catch (error) {
     throw new UndecodableMessageError(subject, `it is not a ${schema.typeName} (${describeError(error)})`, {
       cause: error,

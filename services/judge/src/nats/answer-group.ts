@@ -9,7 +9,6 @@ import {
   GroupReplySchema,
   type GroupRequest,
 } from "@hone/proto-gen/judge";
-import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import type { JudgeContext } from "../domain/judge.ts";
 import { scoreGroup } from "../domain/score-group.ts";
 import { decodeEpisode } from "./decode-episode.ts";
@@ -35,12 +34,8 @@ export async function answerGroup(
       );
     }
     const panel = await panels.of(judgesJson);
-    const scored = await readMessages(
-      bus,
-      StreamName.episodes,
-      ScoredEpisodeSchema,
-      sequences.map(Number),
-      (data, subject) => wholeEpisode(bus, data, subject),
+    const scored = await readMessages(bus, StreamName.episodes, sequences.map(Number), (data, subject) =>
+      wholeEpisode(bus, data, subject),
     );
     const tasks = new Set(
       scored.map(({ episode }) => `${episode?.slot?.split}.${episode?.slot?.step}.${episode?.slot?.task}`),

@@ -5,7 +5,6 @@ import {
   type Bus,
   consumeBytes,
   DurableName,
-  decodeBytes,
   type KeptEpisodes,
   keepFinished,
   lastKeyOf,
@@ -15,11 +14,12 @@ import {
   slotFromWire,
   subjects,
   UndecodableMessageError,
+  type WholeEpisode,
   type WorkConsumer,
   type WorkItem,
   wholeEpisode,
 } from "@hone/messaging";
-import { type Episode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import type { Episode } from "@hone/proto-gen/rollout";
 import { readFinishReason } from "@hone/rl";
 import { type Context, injectContext, type Logger } from "@hone/telemetry";
 import type { BatchWriter } from "../domain/batch-writer.ts";
@@ -69,7 +69,7 @@ async function storedRolloutOf(
   { message: body, subject, sequence, trace }: WorkItem<Uint8Array>,
   logger: Logger,
 ): Promise<StoredRollout | undefined> {
-  let scored: Uint8Array;
+  let scored: WholeEpisode;
   try {
     scored = await wholeEpisode(bus, body, subject, kept);
   } catch (error) {
@@ -80,7 +80,7 @@ async function storedRolloutOf(
     });
     return undefined;
   }
-  const message = decodeBytes(ScoredEpisodeSchema, scored, subject);
+  const { message } = scored;
   const { episode } = message;
   try {
     if (episode === undefined)
@@ -90,7 +90,7 @@ async function storedRolloutOf(
     return {
       record: rolloutRecordOf(message, episode, identity),
       traceId: traceIdOf(trace),
-      scored, // the bytes as they are, as encoding them again would cost as much as everything else here
+      scored: scored.encode(), // the bytes as they are, as encoding them again would cost as much as everything else here
     };
   } catch (error) {
     if (!(error instanceof TerminalError)) throw error;

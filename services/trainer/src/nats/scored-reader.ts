@@ -1,6 +1,6 @@
 /** Reads the scored episodes of a run, in the order of the stream. */
 
-import { create, toBinary } from "@bufbuild/protobuf";
+import { create } from "@bufbuild/protobuf";
 import { show } from "@hone/config";
 import { describeError, Outcome, Split } from "@hone/core";
 import {
@@ -13,7 +13,7 @@ import {
   outcomeFromWire,
   outcomeToWire,
   purgeEpisodes,
-  readOrdered,
+  readOrderedBodies,
   reportUnread,
   runsIn,
   StreamName,
@@ -75,12 +75,12 @@ export class ScoredReader implements ScoredRollouts {
     const ended = new AbortController();
     const untilEnded = AbortSignal.any([signal, ended.signal]);
     const kept = keepFinishedOf(this.#bus, runId, fromSequence, untilEnded, onError);
-    const items = readOrdered(this.#bus, ScoredEpisodeSchema, {
+    const readBody = (data: Uint8Array, subject: string) => readEpisode(this.#bus, data, subject, kept);
+    const items = readOrderedBodies(this.#bus, readBody, {
       stream: StreamName.episodes,
       filter: subjects.rolloutScored(runId),
       fromSequence,
       signal,
-      complete: (data, subject) => completeEpisode(this.#bus, data, subject, kept),
       onError,
     });
     try {
@@ -167,12 +167,12 @@ export class ScoredReader implements ScoredRollouts {
  * Puts a scored episode together with the finished one. Where that is gone, which only a server that lost data brings about,
  * the rollout counts as infra_failed, so that the run does not wait for it.
  */
-async function completeEpisode(
+async function readEpisode(
   bus: Bus,
   data: Uint8Array,
   subject: string,
   kept: KeptEpisodes,
-): Promise<Uint8Array> {
+): Promise<{ message: ScoredEpisode; size: number }> {
   try {
     return await wholeEpisode(bus, data, subject, kept);
   } catch (error) {
@@ -189,7 +189,7 @@ async function completeEpisode(
       outcome,
       reason,
     });
-    return toBinary(ScoredEpisodeSchema, create(ScoredEpisodeSchema, { episode }));
+    return { message: create(ScoredEpisodeSchema, { episode }), size: data.length };
   }
 }
 
