@@ -52,7 +52,7 @@ describe("finished episodes that are kept", { timeout: 60_000 }, () => {
   before(async () => {
     bus = await startBus();
     await makeDurables(bus);
-    bus.connection.subscribe(`$JS.API.DIRECT.GET.${StreamName.episodes}`, {
+    bus.connection.subscribe(`$JS.API.STREAM.MSG.GET.${StreamName.episodes}`, {
       callback: () => {
         requests++;
       },

@@ -96,12 +96,8 @@ async function readFinished(
 async function messageAt(bus: Bus, seq: number): Promise<StoredBody | undefined> {
   // No message has the position 0, and the server does not answer to it as to one that is gone.
   if (seq <= 0 || !Number.isSafeInteger(seq)) return undefined;
-  const { direct, streams } = bus.manager;
   try {
-    // Any server that has a copy answers this, with the bytes as they are.
-    const message = await direct.getMessage(StreamName.episodes, { seq });
-    // In a cluster that copy may be a moment behind; the stream's leader is not.
-    const stored = message ?? (await streams.getMessage(StreamName.episodes, { seq }));
+    const stored = await bus.manager.streams.getMessage(StreamName.episodes, { seq });
     return stored === null
       ? undefined
       : { subject: stored.subject, data: stored.data, headers: stored.header };

@@ -15,8 +15,6 @@ const EVERYBODY: readonly BusUser[] = BUS_USERS;
 const PAYLOADS = EVERYBODY.map((user) => `OBJ_PAYLOADS_${user}`);
 const BUCKETS = ["KV_RUN_STATE", "KV_REPLICAS", "KV_DEATHS", ...PAYLOADS];
 
-const READERS_OF_EPISODES: readonly BusUser[] = ["judge", "trainer", "tracer"];
-
 /** Subjects that only some users may publish. */
 const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] = [
   ["hone.v1.run.request", "client"],
@@ -53,7 +51,7 @@ const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] 
     [`$JS.API.CONSUMER.CREATE.${stream}.any`, "trainer"],
     [`$JS.API.CONSUMER.CREATE.${stream}.any.filter`, "trainer"],
     [`$JS.API.CONSUMER.DURABLE.CREATE.${stream}.any`, "trainer"],
-    [`$JS.API.DIRECT.GET.${stream}`, ...(stream === "EPISODES" ? READERS_OF_EPISODES : [])],
+    [`$JS.API.DIRECT.GET.${stream}`],
     [`$JS.API.DIRECT.GET.${stream}.a`],
   ]),
   ["$JS.API.CONSUMER.CREATE.OTHER.any"],

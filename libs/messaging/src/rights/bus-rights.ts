@@ -95,7 +95,6 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...common("judge"),
         ...answers(...ASKERS),
         ...durable(StreamName.episodes, "judge"),
-        ...READ_FINISHED,
         ...read("KV_RUN_STATE"),
         subjects.rolloutScored("*"),
       ],
@@ -114,7 +113,6 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...makeStreams(),
         ...durable(StreamName.runs, "trainer"),
         ...readInOrder(StreamName.episodes),
-        ...READ_FINISHED,
         ...read("KV_RUN_STATE", "KV_REPLICAS", StreamName.events),
         RUN_STATES,
         `$JS.API.CONSUMER.LIST.${StreamName.episodes}`,
@@ -137,7 +135,6 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...answers(...ASKERS),
         ...durable(StreamName.episodes, "tracer-rollouts"),
         ...durable(StreamName.episodes, "tracer-episodes"),
-        ...READ_FINISHED,
         ...Object.values(EventSinkDurable).flatMap((sink) => durable(StreamName.events, sink)),
         ...read("KV_RUN_STATE", StreamName.dead),
         "$JS.API.CONSUMER.INFO.*.*",
@@ -167,8 +164,6 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
 
 /** Streams of large payloads, including that of older releases. */
 const PAYLOAD_STREAMS = [...PAYLOAD_STORES, OLD_PAYLOAD_STORE].map(streamOfStore);
-/** The right to read the finished episodes that scored ones point to (whole-episode.ts). */
-const READ_FINISHED = [`$JS.API.DIRECT.GET.${StreamName.episodes}`];
 const RUN_STATES = "$KV.RUN_STATE.>";
 const REPLICAS = "$KV.REPLICAS.>";
 

@@ -5,8 +5,9 @@ import { RolloutJobSchema } from "@hone/proto-gen/rollout";
 import { eventually } from "@hone/testing";
 import { AckPolicy } from "@nats-io/jetstream";
 import { nanos } from "@nats-io/nats-core";
-import { publishStored, purgeEpisodes, StreamName, subjects } from "../index.ts";
+import { DurableName, publishStored, purgeEpisodes, StreamName, subjects } from "../index.ts";
 import { startBus, type TestBus } from "../testing.ts";
+import { makeDurable } from "./durables.ts";
 
 /* Purging one run must not affect the messages of another that are being delivered. */
 
@@ -56,6 +57,26 @@ describe("purging one run", () => {
     const two = await publish(subjects.rolloutScored("other"));
     assert.equal(await purgeEpisodes(bus, "gone", gone.sequence + 1), 1);
     await reader.untilGot(one.sequence, two.sequence);
+  });
+
+  test("does not wait for a consumer that acknowledges nothing, as it delivers second copies", async () => {
+    const stream = StreamName.episodes;
+    const durable = DurableName.shownEpisodes;
+    const filter = subjects.rolloutFinished("*");
+    await makeDurable(bus, {
+      stream,
+      durable,
+      filter,
+      isAcknowledged: false,
+      ackWaitMs: 0,
+      maxAckPending: 0,
+    });
+    const consumer = await bus.stream.consumers.get(stream, durable);
+    await publish(subjects.rolloutFinished("shown"));
+    assert.equal((await consumer.next({ expires: 1_000 }))?.subject, subjects.rolloutFinished("shown"));
+    const { sequence } = await publish(subjects.rolloutFinished("shown"));
+    assert.equal((await consumer.info()).num_pending, 1);
+    assert.equal(await purgeEpisodes(bus, "shown", sequence + 1), 2);
   });
 
   test("does not affect deliveries of another run's jobs", async () => {

@@ -94,7 +94,6 @@ const DEFINITIONS: readonly Definition[] = [
   {
     name: StreamName.episodes,
     subjects: [subjects.rolloutFinished("*"), subjects.rolloutScored("*")],
-    allow_direct: true, // finished episodes are read by their positions (whole-episode.ts)
     retention: RetentionPolicy.Limits,
     discard: DiscardPolicy.New,
     max_bytes: EPISODES_MAX_BYTES,

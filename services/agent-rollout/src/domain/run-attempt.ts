@@ -316,7 +316,11 @@ function sumOf(parts: readonly Readonly<Record<string, number>>[]): Record<strin
 function returnedVerdict(result: AgentResult, failure: unknown, job: RolloutJob): Verdict {
   if (failure !== undefined) return verdictOf(failure, job);
   if (result.isTruncated !== true) return { kind: "ended", outcome: Outcome.completed, reason: "" };
-  return { kind: "ended", outcome: Outcome.truncated, reason: "a limit on its turns ended it" };
+  return {
+    kind: "ended",
+    outcome: Outcome.truncated,
+    reason: "the limit of turns or of the environment's steps was reached",
+  };
 }
 
 /** A3, for an attempt that something ended. */

@@ -60,7 +60,7 @@ describe("decodeRollout()", () => {
     const rollout = rewarded(0, 3);
     assert.deepEqual(rollout.scores[0]?.turnRewards, [{ turn: 0, value: 0.25 }]);
     assert.deepEqual(rollout.turns, [{ sample: 0, begin: 1, end: 3 }]);
-    assert.throws(() => rewarded(1, 3), /wrong number 1: rewards must be of its 1 turns/);
+    assert.throws(() => rewarded(1, 3), /rewarded turn 1 of an episode of 1 turns/);
     assert.throws(
       () => rewarded(0, 4),
       /tokens of turn 0 at 1 to 4 of sample 0; they must lie within its sample \(3 tokens\)/,
@@ -117,10 +117,13 @@ describe("decodeRollout()", () => {
     assert.throws(() => decodeRollout(good(), "run-2"), /of run "run-1" came for run run-2/);
     const worthless = good();
     worthless.scores[0]!.value = Number.NaN;
-    assert.throws(() => decodeRollout(worthless, "run-1"), /its reward must be finite/);
+    assert.throws(
+      () => decodeRollout(worthless, "run-1"),
+      /the reward of a scored episode is (NaN|-?Infinity), which is not a finite number/,
+    );
     const late = good();
     late.episode!.attempt = 2 ** 31;
-    assert.throws(() => decodeRollout(late, "run-1"), /its attempt must lie in 1 to 2147483647/);
+    assert.throws(() => decodeRollout(late, "run-1"), /attempts have numbers from 1 to 2147483647/);
     const silent = good();
     silent.episode!.metrics = { success: Number.NaN, "a\0": 1, turns: 2 };
     assert.deepEqual(decodeRollout(silent, "run-1").metrics, { turns: 2 });

@@ -261,15 +261,24 @@ function stateOf(infoJson: string): string | undefined {
 
 /** Checks the numbers that rewards and the ledger use: a wrong one would spoil its group's advantages or its step's commit. */
 function checkFigures({ scores }: ScoredEpisode, { attempt, turns }: Episode): void {
-  const refuse = (rule: string, value: number) =>
-    new BrokenRecordError(`a scored episode has the wrong number ${value}: ${rule}`);
-  if (attempt < 1 || attempt > MAX_ATTEMPT)
-    throw refuse(`its attempt must lie in 1 to ${MAX_ATTEMPT}`, attempt);
+  if (attempt < 1 || attempt > MAX_ATTEMPT) {
+    throw new BrokenRecordError(
+      `a scored episode is numbered as attempt ${attempt}; attempts have numbers from 1 to ${MAX_ATTEMPT}`,
+    );
+  }
   const reward = weightedSum(scores);
-  if (!Number.isFinite(reward)) throw refuse("its reward must be finite", reward);
+  if (!Number.isFinite(reward)) {
+    throw new BrokenRecordError(`the reward of a scored episode is ${reward}, which is not a finite number`);
+  }
   for (const { turn, value } of scores.flatMap(({ turnRewards }) => turnRewards)) {
-    if (turn >= turns.length) throw refuse(`rewards must be of its ${turns.length} turns`, turn);
-    if (!Number.isFinite(value)) throw refuse(`the reward of turn ${turn} must be finite`, value);
+    if (turn >= turns.length) {
+      throw new BrokenRecordError(`a judge rewarded turn ${turn} of an episode of ${turns.length} turns`);
+    }
+    if (!Number.isFinite(value)) {
+      throw new BrokenRecordError(
+        `a judge gave turn ${turn} the reward ${value}, which is not a finite number`,
+      );
+    }
   }
 }
 

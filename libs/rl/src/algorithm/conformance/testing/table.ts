@@ -30,17 +30,6 @@ export const LOSS_ROWS: readonly LossRow[] = [...verlLossRows, ...rollLossRows, 
 
 /** Families of cases that no row answers, and why. A case that neither this nor the rows claim fails the test. */
 export const NOT_YET: readonly (Pick<Row, "family" | "functions" | "named"> & { readonly why: string })[] = [
-  ...["sequence-is", "token-is", "icepop", "token-k1", "seq-mean-k3"].map((correction) => ({
-    family: "verl/policy-loss",
-    functions: ["policy loss bypass_mode"],
-    named: `/${correction}`,
-    why: "weights of the bypass mode are those of the update, and Hone corrects with those of the step's start",
-  })),
-  {
-    family: "roll/policy-loss",
-    named: "/correction/",
-    why: "the corrected loss is a plan of the trainer's with the graph of the loss, and no row puts them together",
-  },
   { family: "verl/value-loss", why: "no critic is trained" },
   { family: "roll/value-loss", why: "no critic is trained" },
   { family: "roll/advantage", named: "/distillation/", why: "there is no teacher" },

@@ -4,6 +4,7 @@ import type { LossTerm } from "../../../loss/loss.ts";
 import type { LossName } from "../../../loss/registry.ts";
 import type { Matrix, Question } from "../golden.ts";
 import { rollWeights } from "../rows/aggregation.ts";
+import { type CorrectionParameters, rollCorrection } from "../rows/roll-correction.ts";
 import {
   type AskedLoss,
   type Differing,
@@ -12,7 +13,7 @@ import {
   LossSetting,
   lossChecks,
 } from "./loss-row.ts";
-import { naiveLoss, type Point, squaredDistance } from "./naive-losses.ts";
+import { naiveLoss, type Point, squaredDistance, surrogate } from "./naive-losses.ts";
 
 /** Options by ROLL's name of the loss. */
 const OPTIONS: Readonly<Record<string, (question: Question) => LossOptions>> = {
@@ -51,7 +52,7 @@ const OPTIONS: Readonly<Record<string, (question: Question) => LossOptions>> = {
 };
 
 const quirks = {
-  Q8: "tokens that were not sampled have no weight",
+  Q8: "tokens that were not sampled, or were rejected, have no weight, and rows without any others do not count",
   Q9: "seq_mean_token_sum_norm divides by the rollouts as well as by the constant",
   Q15: "each rollout has its own reward, however many samples its history makes",
   Q16: "names of figures are ROLL's own",
@@ -70,7 +71,7 @@ export const rollLossRows: readonly LossRow[] = Object.entries(OPTIONS).flatMap(
   ),
 );
 
-/** Parts of names that take in all cases of a loss but those with a correction of the rollout. */
+/** Parts of names that take in all cases of a loss. */
 function partsOf(name: string): string[] {
   if (name !== "ppo") return [`/${name}/`];
   return [
@@ -80,6 +81,7 @@ function partsOf(name: string): string[] {
     "main/clip-range",
     "main/dual-clip",
     "main/kl-and-entropy/",
+    "main/correction/",
   ].map((part) => `/ppo/${part}`);
 }
 
@@ -98,7 +100,8 @@ function ask(question: Question, name: string, options: LossOptions): AskedLoss 
     rewards: question.vector("episode_scores"),
   });
   const mode = isWhole ? question.text("loss_agg_mode") : "seq-mean-token-mean";
-  const weights = rollWeights(mask, mode);
+  const correction = isWhole ? correctionOf(question, mask) : undefined;
+  const weights = correctedWeights(mask, mode, correction);
   const kl = question.flag("use_kl_loss") ? question.number("kl_loss_coef") : 0;
   const terms: LossTerm<LossName>[] = kl === 0 ? [] : [{ name: "kl_k3", constants: { coefficient: kl } }];
   const added = -(question.optionalNumber("entropy_loss_coef") ?? 0) * entropyOf(question, weights);
@@ -107,11 +110,30 @@ function ask(question: Question, name: string, options: LossOptions): AskedLoss 
     check: (answer) => {
       if (!isWhole) return toprChecks(setting, weights, answer);
       return lossChecks(mask, answer, {
-        differing: differingOf(question, name, mode, setting, weights),
+        differing:
+          correction === undefined
+            ? differingOf(question, name, mode, setting, weights)
+            : differingCorrected(question, mode, setting, weights, correction),
         added,
       });
     },
   };
+}
+
+type Correction = ReturnType<typeof rollCorrection>;
+
+function correctionOf(question: Question, mask: Matrix): Correction | undefined {
+  const parameters = question.golden.parameters.train_infer_correction as CorrectionParameters | undefined;
+  if (parameters === undefined) return undefined;
+  const [old, behaviour] = [question.matrix("old_log_probs"), question.matrix("infer_logprobs")];
+  return rollCorrection(parameters, { mask, old, behaviour });
+}
+
+/** Rejected tokens count for nothing, and the others for what their weight is. */
+function correctedWeights(mask: Matrix, mode: string, correction: Correction | undefined): number[][] {
+  if (correction === undefined) return rollWeights(mask, mode);
+  const { kept, weights } = correction;
+  return rollWeights(kept, mode).map((row, i) => row.map((weight, t) => weight * weights[i]![t]!));
 }
 
 function ratio(question: Question) {
@@ -155,6 +177,31 @@ function differingOf(
     metrics["actor/pg_loss@sum"]! + question.number("kl_loss_coef") * metrics["actor/kl_loss@sum"]!;
   const loss = parts - coefficient * entropyOf(question, weights);
   return { quirk: "Q8", gradient: question.expected("gradient"), loss };
+}
+
+/** Where something was rejected: ROLL divides by the rows of before, and in token-mean trains on what was rejected as well. */
+function differingCorrected(
+  question: Question,
+  mode: string,
+  { arrays: { mask, logprob, behaviour, advantage } }: LossSetting,
+  weights: Matrix,
+  { kept }: Correction,
+): Differing | undefined {
+  if (mode === "token-mean") {
+    const clip = question.number("pg_clip");
+    const point = (i: number, t: number) =>
+      surrogate(logprob[i]![t]!, behaviour[i]![t]!, advantage[i]![t]!, clip, clip);
+    return { quirk: "Q8", ...naiveLoss(weights, point) };
+  }
+  const rowsOf = (values: Matrix) => values.filter((row) => row.includes(1)).length;
+  const isNorm = mode === "seq-mean-token-sum-norm";
+  const factor = isNorm ? 1 / rowsOf(kept) : rowsOf(mask) / rowsOf(kept);
+  if (factor === 1) return undefined;
+  return {
+    quirk: isNorm ? "Q9" : "Q8",
+    gradient: question.expected("gradient").map((row) => row.map((value) => value * factor)),
+    loss: question.expected<number>("loss") * factor,
+  };
 }
 
 /** Where ROLL fails: each row by the reward of its own episode. */

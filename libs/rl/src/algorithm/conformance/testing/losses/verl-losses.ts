@@ -4,6 +4,7 @@ import { MAX_LOG_RATIO } from "../../../loss/loss.ts";
 import { compact, rowSums } from "../dense.ts";
 import type { Matrix, Question } from "../golden.ts";
 import { verlWeights } from "../rows/aggregation.ts";
+import { bypassCorrection } from "../rows/verl-correction.ts";
 import { type Differing, type LossOptions, type LossRow, LossSetting, lossChecks } from "./loss-row.ts";
 import { byCovariance, naiveLoss, type Point, surrogate } from "./naive-losses.ts";
 
@@ -64,9 +65,12 @@ export const verlLossRows: readonly LossRow[] = [
     (name): LossRow => ({
       family: "verl/policy-loss",
       functions: ["policy loss bypass_mode"],
-      named: `/${name}/plain/`,
-      hone: `loss.kind: ${name}`,
-      quirks: { Q7: "figures of rows without a token are verl's own" },
+      named: `/${name}/`,
+      hone: `loss.kind: ${name} with correction.old: rollout`,
+      quirks: {
+        Q6: "the bounds of k1 are on k1 itself, as verl applies them",
+        Q7: "figures of rows without a token are verl's own",
+      },
       leaves,
       ask: (question) =>
         ask(question, "bypass_mode", name === "reinforce" ? { kind: name } : OPTIONS.vanilla!(question)),
@@ -115,7 +119,8 @@ function thresholds(question: Question) {
 
 /** Rows by positions: the aggregation's weights times the weights of importance sampling, where the case has some. */
 function weightsOf(question: Question, name: string): number[][] {
-  const mask = question.matrix("response_mask");
+  const correction = name === "bypass_mode" ? bypassCorrection(question) : undefined;
+  const mask = correction?.kept ?? question.matrix("response_mask");
   const global = question.golden.parameters.global as Record<string, number> | undefined;
   const mode = name === "geo_mean" ? "seq-mean-token-mean" : question.text("loss_agg_mode");
   const weights = verlWeights(mask, mode, {
@@ -124,6 +129,10 @@ function weightsOf(question: Question, name: string): number[][] {
     allTokens: global?.batch_num_tokens,
     allRows: global?.global_batch_size,
   });
+  if (correction !== undefined && question.text("loss_type") === "reinforce") {
+    return weights.map((row, i) => row.map((weight, t) => weight * correction.weights[i]![t]!));
+  }
+  // The other loss of the bypass mode has the weight as its ratio.
   if (!question.has("rollout_is_weights")) return weights;
   const importance = question.matrix("rollout_is_weights");
   return weights.map((row, i) => {

@@ -3,7 +3,7 @@
 import { correctionSchema, correctTokens } from "../../../correction/correction.ts";
 import { compareTokens } from "../../../correction/tokens.ts";
 import { compact, denseOf, masked, segmentsOf } from "../dense.ts";
-import type { Question } from "../golden.ts";
+import type { Matrix, Question } from "../golden.ts";
 import { mean } from "../naive.ts";
 import type { Check, Row } from "../row.ts";
 
@@ -32,6 +32,12 @@ interface Filter {
   readonly agg_type: string;
 }
 
+/** ROLL's `train_infer_correction`. */
+export interface CorrectionParameters {
+  readonly is_weight: WeightParameters;
+  readonly filters: readonly Filter[];
+}
+
 export const rollCorrectionRows: readonly Row[] = [
   {
     family: "roll/train-infer-correction",
@@ -45,29 +51,33 @@ export const rollCorrectionRows: readonly Row[] = [
 
 function answerCorrection(question: Question): Check[] {
   const mask = question.matrix("response_mask");
-  const sampled = (name: string) => question.matrix(name).flatMap((row, i) => compact(row, mask[i]!));
-  const samples = mask.map((row) => ({ lossMask: [0, ...row] }));
-  const tokens = compareTokens(samples, sampled("old_log_probs"), sampled("infer_log_probs"));
-  const { weights, kept, metrics } = correctTokens(tokens, correctionSchema.parse(keysOf(question)));
+  const parameters = question.golden.parameters as unknown as CorrectionParameters;
+  const { weights, kept, metrics } = rollCorrection(parameters, {
+    mask,
+    old: question.matrix("old_log_probs"),
+    behaviour: question.matrix("infer_log_probs"),
+  });
   return [
     // ROLL's tensors have weights and filters of what was not sampled too.
-    {
-      field: "weight",
-      actual: denseOf(mask, [...weights]),
-      expected: masked(question.expected("weight"), mask),
-    },
-    {
-      field: "filter_mask",
-      actual: denseOf(mask, [...kept]),
-      expected: masked(question.expected("filter_mask"), mask),
-    },
+    { field: "weight", actual: weights, expected: masked(question.expected("weight"), mask) },
+    { field: "filter_mask", actual: kept, expected: masked(question.expected("filter_mask"), mask) },
     ...metricChecks(question, metrics),
   ];
 }
 
-function keysOf({ golden: { parameters } }: Question): object {
-  const weight = parameters.is_weight as WeightParameters;
-  const filters = parameters.filters as readonly Filter[];
+/** What Hone's correction gives for ROLL's parameters: rows by positions, 0 where nothing was sampled. */
+export function rollCorrection(
+  parameters: CorrectionParameters,
+  { mask, old, behaviour }: { readonly mask: Matrix; readonly old: Matrix; readonly behaviour: Matrix },
+) {
+  const sampled = (values: Matrix) => values.flatMap((row, i) => compact(row, mask[i]!));
+  const samples = mask.map((row) => ({ lossMask: [0, ...row] }));
+  const tokens = compareTokens(samples, sampled(old), sampled(behaviour));
+  const { weights, kept, metrics } = correctTokens(tokens, correctionSchema.parse(keysOf(parameters)));
+  return { weights: denseOf(mask, [...weights]), kept: denseOf(mask, [...kept]), metrics };
+}
+
+function keysOf({ is_weight: weight, filters }: CorrectionParameters): object {
   return {
     ...(weight.enabled && { weight: { level: LEVELS[weight.weight_type], upper: weight.upper_bound } }),
     reject: filters.flatMap(({ agg_type, ...filter }) => {

@@ -60,14 +60,29 @@ interface Corrected {
 }
 
 /** Hone's answer with the keys of a run file. */
-function correct(question: Question, keys: object): Corrected {
+function correct(
+  question: Question,
+  keys: object,
+  { old, behaviour } = { old: "old_log_prob", behaviour: "rollout_log_prob" },
+): Corrected {
   const mask = question.matrix("response_mask");
   const sampled = (name: string) => question.matrix(name).flatMap((row, i) => compact(row, mask[i]!));
   const samples = mask.map((row) => ({ lossMask: [0, ...row] }));
-  const tokens = compareTokens(samples, sampled("old_log_prob"), sampled("rollout_log_prob"));
+  const tokens = compareTokens(samples, sampled(old), sampled(behaviour));
   const config: CorrectionConfig = correctionSchema.parse(keys);
   const { weights, kept, metrics } = correctTokens(tokens, config);
   return { weights: [...weights], kept: [...kept], metrics };
+}
+
+/**
+ * What Hone's correction gives at the first update of a step, when the training engine's log-probabilities are those of the
+ * update: rows by positions, 0 where nothing was sampled. The cases of the bypass mode compute them anew at each update.
+ */
+export function bypassCorrection(question: Question) {
+  const mask = question.matrix("response_mask");
+  const keys = { ...weightKeys(question), ...rejectionKeys(question) };
+  const { weights, kept } = correct(question, keys, { old: "log_prob", behaviour: "old_log_prob" });
+  return { weights: denseOf(mask, weights), kept: denseOf(mask, kept) };
 }
 
 function answerWeights(question: Question): Check[] {
