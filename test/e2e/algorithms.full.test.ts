@@ -29,6 +29,7 @@ const ADVANTAGES: readonly Case[] = [
   { advantage: { kind: "reinforce", gamma: 0.99 }, reward: { normalize: { mean: "batch" }, clip: 5 } },
   { advantage: { kind: "reinforce_plus_plus", credit: "turns", gamma: 0.99 } },
   { advantage: { kind: "reinforce_plus_plus_baseline", clip: 2 } },
+  { advantage: { kind: "remax" } },
   { advantage: { kind: "gigpo" } },
   { advantage: { kind: "step_reinforce" } },
   { advantage: { kind: "agentic_reinforce", credit: "turns", gamma: 0.9, whiten: true } },
@@ -59,18 +60,27 @@ const CORRECTIONS: readonly Case[] = [
   },
   { correction: { old: "rollout", veto: 1e-4 }, loss: { kind: "gspo" } },
 ];
+const REWARDS: readonly Case[] = [
+  {
+    reward: { kl: { coefficient: 0.01, adaptive: { target: 0.1 } } },
+    advantage: { kind: "reinforce_plus_plus" },
+  },
+  { reward: { kl: { coefficient: 0.01, kind: "k3" } }, kl: { coefficient: 0.01 } },
+];
 const RUN = { steps: 1, tasksPerStep: 8, minibatches: 1, warmStartTasks: 100, evalTasks: 1 };
 const DEADLINE_MS = 300_000;
 
-test("each advantage, loss and correction trains a step from its run file", async (context) => {
+test("each advantage, loss, correction and shape of rewards trains a step from its run file", async (context) => {
   await using stack = await startStack();
   const named = (cases: readonly Case[], part: "advantage" | "loss") =>
     cases.map((given) => ({ given, name: `${given[part]!.kind.replaceAll("_", "-")}-${part}` }));
-  const corrections = CORRECTIONS.map((given, i) => ({ given, name: `correction-${i + 1}` }));
+  const numbered = (cases: readonly Case[], part: string) =>
+    cases.map((given, i) => ({ given, name: `${part}-${i + 1}` }));
   for (const { given, name } of [
     ...named(ADVANTAGES, "advantage"),
     ...named(LOSSES, "loss"),
-    ...corrections,
+    ...numbered(CORRECTIONS, "correction"),
+    ...numbered(REWARDS, "reward"),
   ]) {
     await context.test(name, async () => {
       const run = await lakeRun({ ...RUN, name });

@@ -1,7 +1,7 @@
 /** Reads the scored episodes of a run while it runs, because they are purged after its end. */
 
 import { deadline } from "@hone/core";
-import { type Bus, readOrderedBodies, StreamName, subjects, wholeEpisode } from "@hone/messaging";
+import { type Bus, episodeReader, readOrderedBodies, StreamName, subjects } from "@hone/messaging";
 import type { ScoredEpisode } from "@hone/proto-gen/rollout";
 import { eventually } from "@hone/testing";
 
@@ -58,8 +58,7 @@ async function* readScored(bus: Bus, run: string, signal: AbortSignal): AsyncGen
     filter: subjects.rolloutScored("*"),
     signal,
   };
-  const readBody = (data: Uint8Array, subject: string) => wholeEpisode(bus, data, subject);
-  for await (const { message } of readOrderedBodies(bus, readBody, options)) {
+  for await (const { message } of readOrderedBodies(bus, episodeReader(bus), options)) {
     const { runId = "" } = message.episode ?? {};
     if (runId.slice(0, runId.lastIndexOf("-")) === run) yield message;
   }

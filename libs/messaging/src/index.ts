@@ -47,7 +47,7 @@ export {
   readOrdered,
   readOrderedBodies,
 } from "./follow/read-ordered.ts";
-export { type WholeEpisode, wholeEpisode } from "./follow/whole-episode.ts";
+export { episodeReader, type WholeEpisode, wholeEpisode } from "./follow/whole-episode.ts";
 export {
   outcomeFromWire,
   outcomeToWire,

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
-import type { OutcomeRules } from "./algorithm/schema.ts";
+import { algorithmSchema, type OutcomeRules } from "./algorithm/schema.ts";
 import { assignCredit } from "./credit.ts";
+import type { Rollout } from "./rollout.ts";
 import { rolloutOf } from "./testing.ts";
 
 const RULES: OutcomeRules = { truncated: "keep", agentFailed: { reward: 0 }, timedOut: { reward: 0 } };
@@ -62,5 +63,27 @@ describe("assignCredit()", () => {
     const credit = assignCredit([{ task: 0, rollouts: [rolloutOf(0, 0, 1), silent] }], ALGORITHM);
     assert.deepEqual(credit.leftOut, [silent]);
     assert.equal(credit.groups[0]?.rollouts[0]?.advantage, 0);
+  });
+
+  test("compares with the baseline rollout of the task, which is not trained", () => {
+    const remax = algorithmSchema.parse({ advantage: { kind: "remax" } });
+    const rollouts = [rolloutOf(0, 0, 1), rolloutOf(0, 1, 0)];
+    const advantagesWith = (baseline: Rollout) =>
+      assignCredit([{ task: 0, rollouts, baseline }], remax).groups[0]!.rollouts.map(
+        ({ rollout, advantage }) => [rollout.slot.index, advantage],
+      );
+    assert.deepEqual(advantagesWith(rolloutOf(0, 2, 1)), [
+      [0, 0],
+      [1, -1],
+    ]);
+    const failed = rolloutOf(0, 2, 1, { outcome: Outcome.infraFailed });
+    assert.deepEqual(
+      advantagesWith(failed),
+      [
+        [0, 0.5],
+        [1, -0.5],
+      ],
+      "without a reward of the baseline, with the mean of the group",
+    );
   });
 });

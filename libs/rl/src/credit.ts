@@ -6,11 +6,12 @@
  * C3: a group with nobody left in it vanishes and is counted.
  */
 
-import type { RewardedRollout, RolloutAdvantage } from "./algorithm/advantage/advantage.ts";
+import type { RewardedGroup, RewardedRollout, RolloutAdvantage } from "./algorithm/advantage/advantage.ts";
 import type { UserAdvantage } from "./algorithm/advantage/module.ts";
 import { computeAdvantages } from "./algorithm/advantage/registry.ts";
 import { shapeRewards } from "./algorithm/reward/shape-rewards.ts";
 import type { AlgorithmConfig } from "./algorithm/schema.ts";
+import { meanOf, sumOf } from "./algorithm/statistics.ts";
 import { componentsOf, rewardOf, turnRewardsOf } from "./rewards.ts";
 import { type Group, type Rollout, rolloutTokenCount, type Sample, sampledTokenCount } from "./rollout.ts";
 
@@ -44,14 +45,16 @@ export interface Credit<R extends Rollout = Rollout> {
 /**
  * Gives every group's rollouts their reward and advantage. `groups` must be in order of task, rollouts of index.
  * @param own the function of the user's module, where the advantage is one of the user's.
+ * @param tokenRewards what the run adds to the reward of each sampled token of a rollout, [N]; absent = nothing.
  */
 export function assignCredit<R extends Rollout>(
   groups: readonly Group<R>[],
   { outcomes: rules, reward: rewardConfig, advantage: config }: CreditRules,
   own?: UserAdvantage,
+  tokenRewards?: ReadonlyMap<R, Float64Array>,
 ): Credit<R> {
   const leftOut: R[] = [];
-  const rewarded = groups.flatMap(({ task, rollouts }) => {
+  const rewarded = groups.flatMap(({ task, rollouts, baseline }) => {
     const kept: (RewardedRollout & { readonly rollout: R })[] = [];
     for (const rollout of rollouts) {
       const reward = rewardOf(rollout, rules);
@@ -62,10 +65,14 @@ export function assignCredit<R extends Rollout>(
         kept.push({ rollout, reward, turnRewards, components: componentsOf(rollout, rules) });
       }
     }
-    return kept.length === 0 ? [] : [{ task, rollouts: kept }]; // C3
+    if (kept.length === 0) return []; // C3
+    if (baseline === undefined) return [{ task, rollouts: kept }];
+    const baselineReward = rewardOf(baseline, rules) ?? meanOf(kept.map(({ reward }) => reward));
+    return [{ task, rollouts: kept, baselineReward }];
   });
   const shaped = shapeRewards(rewarded, rewardConfig);
-  const advantages = computeAdvantages(shaped.groups, config, own);
+  const complete = tokenRewards === undefined ? shaped.groups : addTokenRewards(shaped.groups, tokenRewards);
+  const advantages = computeAdvantages(complete, config, own);
   const credited = rewarded.map(({ task, rollouts }, group) => ({
     task,
     rollouts: rollouts.map(({ rollout, reward }, i) => ({
@@ -80,6 +87,20 @@ export function assignCredit<R extends Rollout>(
     emptyGroupCount: groups.length - credited.length,
     metrics: { ...named("reward", shaped.metrics), ...named("advantage", advantages.metrics ?? {}) },
   };
+}
+
+function addTokenRewards(
+  groups: readonly RewardedGroup[],
+  tokenRewards: ReadonlyMap<Rollout, Float64Array>,
+): RewardedGroup[] {
+  return groups.map(({ rollouts, ...group }) => ({
+    ...group,
+    rollouts: rollouts.map((rewarded) => {
+      const ofTokens = tokenRewards.get(rewarded.rollout);
+      if (ofTokens === undefined) return rewarded;
+      return { ...rewarded, reward: rewarded.reward + sumOf(ofTokens), tokenRewards: ofTokens };
+    }),
+  }));
 }
 
 function named(area: string, metrics: Readonly<Record<string, number>>): Record<string, number> {

@@ -18,6 +18,7 @@ export type { AdvantageConfig } from "./algorithm/advantage/registry.ts";
 export {
   comparesGroup,
   computeAdvantages,
+  playsBaseline,
   readsReward,
   turnRewardKey,
 } from "./algorithm/advantage/registry.ts";
@@ -39,6 +40,12 @@ export { inputsOf, LOSSES, POLICY_LOSSES, takesTogether, termProblem } from "./a
 export { MAX_SEQUENCE_LOG_RATIO } from "./algorithm/loss/sequence/gspo.ts";
 export { KL_EPSILON } from "./algorithm/loss/token/dppo-kl.ts";
 export { IMITATION_TERMS, type PolicyObjective, policyObjective } from "./algorithm/objective.ts";
+export {
+  adaptKlCoefficient,
+  type KlRewardOptions,
+  klRewards,
+  meanKl,
+} from "./algorithm/reward/kl-penalty.ts";
 export {
   type AlgorithmConfig,
   algorithmSchema,

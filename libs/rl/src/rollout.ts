@@ -95,6 +95,8 @@ export interface Group<R extends Rollout = Rollout> {
   /** Index of the task within the batch. */
   readonly task: number;
   readonly rollouts: readonly R[];
+  /** One more rollout of the task, played with the most likely tokens; it is not trained. Absent = none was played. */
+  readonly baseline?: R;
 }
 
 /** Number of mask-1 tokens of a sample. */

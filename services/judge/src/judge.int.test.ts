@@ -5,6 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
   BucketName,
+  episodeReader,
   openBucket,
   publishBytes,
   publishStored,
@@ -13,7 +14,6 @@ import {
   StreamName,
   subjects,
   ValidatingService,
-  wholeEpisode,
 } from "@hone/messaging";
 import { startBus, type TestBus } from "@hone/messaging/testing";
 import {
@@ -75,7 +75,7 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
   after(() => bus?.close());
 
   const scoredOf = (run: string, signal: AbortSignal) =>
-    readOrderedBodies(bus, (data, subject) => wholeEpisode(bus, data, subject), {
+    readOrderedBodies(bus, episodeReader(bus), {
       stream: StreamName.episodes,
       filter: subjects.rolloutScored(run),
       signal,

@@ -23,6 +23,7 @@ import { StreamName } from "../streams/streams.ts";
 import { lastKeyOf, subjects } from "../subjects.ts";
 import type { KeptEpisodes, StoredBody } from "./kept-episodes.ts";
 import { MissingMessageError } from "./read-messages.ts";
+import type { ReadBody } from "./read-ordered.ts";
 
 /** A scored episode with the episode that it belongs to. */
 export interface WholeEpisode {
@@ -62,6 +63,11 @@ export async function wholeEpisode(
     size: data.length + bytes.length,
     encode: () => encodeWhole(pointer, bytes),
   };
+}
+
+/** {@link wholeEpisode} for functions that read a stream. */
+export function episodeReader(bus: Bus): ReadBody<ScoredEpisode> {
+  return (data, subject) => wholeEpisode(bus, data, subject);
 }
 
 /**

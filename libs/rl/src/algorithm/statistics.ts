@@ -8,6 +8,13 @@
 /** Added to a variance before its root is taken, as verl and ROLL do. */
 const WHITEN_EPSILON = 1e-8;
 
+/** The sum; 0 of no numbers. */
+export function sumOf(values: ArrayLike<number>): number {
+  let sum = 0;
+  for (let at = 0; at < values.length; at++) sum += values[at]!;
+  return sum;
+}
+
 /** The mean; 0 of no numbers. */
 export function meanOf(values: readonly number[]): number {
   return values.length === 0 ? 0 : values.reduce((total, value) => total + value, 0) / values.length;

@@ -2,7 +2,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { describeError, RetryableError, TerminalError } from "@hone/core";
-import { type Bus, readMessages, StreamName, wholeEpisode } from "@hone/messaging";
+import { type Bus, episodeReader, readMessages, StreamName } from "@hone/messaging";
 import {
   EpisodeScoresSchema,
   type GroupReply,
@@ -34,9 +34,7 @@ export async function answerGroup(
       );
     }
     const panel = await panels.of(judgesJson);
-    const scored = await readMessages(bus, StreamName.episodes, sequences.map(Number), (data, subject) =>
-      wholeEpisode(bus, data, subject),
-    );
+    const scored = await readMessages(bus, StreamName.episodes, sequences.map(Number), episodeReader(bus));
     const tasks = new Set(
       scored.map(({ episode }) => `${episode?.slot?.split}.${episode?.slot?.step}.${episode?.slot?.task}`),
     );

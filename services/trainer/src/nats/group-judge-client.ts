@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { RetryableError } from "@hone/core";
 import { type Bus, request, subjects } from "@hone/messaging";
 import { GroupReplySchema, GroupRequestSchema } from "@hone/proto-gen/judge";
-import type { GroupJudges, GroupToCompare, GroupVerdict } from "../domain/step/group-judges.ts";
+import type { GroupJudges, GroupToCompare, GroupVerdict } from "../domain/credit/group-judges.ts";
 
 /** Time beyond the judges' own tries, for the pauses between them and for reading the episodes. */
 const SLACK_MS = 30_000;

@@ -9,13 +9,13 @@
 import { Random, type Slot, slotKey, turnSeed } from "@hone/core";
 import type { Rollout } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
+import type { GroupJudges } from "../domain/credit/group-judges.ts";
 import type { RunEvent, RunEvents } from "../domain/report/run-event.ts";
 import type { RunStateBoard, RunStatus } from "../domain/report/run-status.ts";
 import type { Pipeline } from "../domain/rollouts/find-cause-of-wait.ts";
 import type { Job, JobQueue, Task, TaskRequest, TaskSource } from "../domain/rollouts/jobs.ts";
 import type { EpisodeRoom, ScoredRollout, ScoredRollouts } from "../domain/rollouts/scored-rollout.ts";
 import type { Recovery, RunRecord } from "../domain/run/run-record.ts";
-import type { GroupJudges } from "../domain/step/group-judges.ts";
 import type {
   Commit,
   EvaluationRecord,

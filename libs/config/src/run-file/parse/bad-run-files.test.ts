@@ -160,6 +160,20 @@ describe("bad run files", () => {
       "algorithm.reward.overlong.buffer",
       /at most overlong.limit \(100\)/,
     ],
+    [
+      "a distance in rewards that are not read",
+      "seed: 7",
+      "seed: 7\nalgorithm: { advantage: { kind: step_reinforce }, reward: { kl: { coefficient: 0.1 } } }",
+      "algorithm.reward.kl",
+      /left out, as advantage.kind "step_reinforce" does not read the rewards of episodes here/,
+    ],
+    [
+      "shaped rewards beside a baseline",
+      "seed: 7",
+      "seed: 7\nalgorithm: { advantage: { kind: remax }, reward: { clip: 1 } }",
+      "algorithm.reward.clip",
+      /left out, as advantage.kind "remax" compares with a rollout whose reward is not shaped/,
+    ],
     ["too many rollouts", "tasksPerStep: 32", "tasksPerStep: 9000", "rollout.tasksPerStep", /at most 50000/],
     [
       "more minibatches than groups",

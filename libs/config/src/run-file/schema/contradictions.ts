@@ -1,6 +1,6 @@
 /** Checks for keys of a run file that are allowed one by one but contradict each other, and for options that have no effect. */
 
-import { comparesGroup, readsReward, turnRewardKey } from "@hone/rl";
+import { comparesGroup, playsBaseline, readsReward, turnRewardKey } from "@hone/rl";
 import { GROUND_TRUTH_JUDGES } from "./judges.ts";
 import { isTraining } from "./run-kind.ts";
 import type { RunConfig } from "./schema.ts";
@@ -61,7 +61,7 @@ function* turnContradictions({ algorithm, judge }: Checked): Generator<Contradic
 
 /** Rewards that are shaped in a way that contradicts itself, or that the advantage does not read. */
 function* rewardContradictions({ algorithm, rollout }: Checked): Generator<Contradiction> {
-  const { overlong, normalize, clip } = algorithm.reward;
+  const { overlong, normalize, clip, kl } = algorithm.reward;
   const path = ["algorithm", "reward"];
   if (overlong !== undefined && overlong.buffer > overlong.limit) {
     yield { path: [...path, "overlong", "buffer"], allowed: `at most overlong.limit (${overlong.limit})` };
@@ -75,10 +75,19 @@ function* rewardContradictions({ algorithm, rollout }: Checked): Generator<Contr
         allowed: '"batch" or "none" where rollout.groupSize is 1',
       };
   }
+  const { kind } = algorithm.advantage;
+  if (playsBaseline(algorithm.advantage)) {
+    // The baseline is the reward of one rollout as its judges gave it.
+    const allowed = `left out, as advantage.kind "${kind}" compares with a rollout whose reward is not shaped`;
+    for (const [key, value] of Object.entries({ overlong, normalize, clip: clip ?? undefined })) {
+      if (value !== undefined) yield { path: [...path, key], allowed };
+    }
+  }
   if (readsReward(algorithm.advantage)) return;
-  const allowed = `left out, as advantage.kind "${algorithm.advantage.kind}" does not read the rewards of episodes here`;
+  const allowed = `left out, as advantage.kind "${kind}" does not read the rewards of episodes here`;
   if (normalize !== undefined) yield { path: [...path, "normalize"], allowed };
   if (clip !== null) yield { path: [...path, "clip"], allowed };
+  if (kl !== undefined) yield { path: [...path, "kl"], allowed };
 }
 
 /** Problems that a judge would otherwise find with every episode, so that all episodes would be lost. */
@@ -95,11 +104,16 @@ function* judgeContradictions({ dataset, judge }: Checked): Generator<Contradict
   }
 }
 
-function* rolloutContradictions({ rollout, algorithm }: Checked): Generator<Contradiction> {
+function* rolloutContradictions({ rollout, algorithm, judge }: Checked): Generator<Contradiction> {
   const { tasksPerStep, groupSize } = rollout;
   if (groupSize === 1 && comparesGroup(algorithm.advantage)) {
     const why = `as ${algorithm.advantage.kind} compares the rollouts of a group`;
     yield { path: ["rollout", "groupSize"], allowed: `at least 2, ${why}` };
+  }
+  const group = judge.findIndex(({ kind }) => kind === "group");
+  if (group >= 0 && playsBaseline(algorithm.advantage)) {
+    const allowed = `another kind where advantage.kind is "${algorithm.advantage.kind}", whose baseline is in no group`;
+    yield { path: ["judge", group, "kind"], allowed };
   }
   if (tasksPerStep * groupSize > MAX_ROLLOUTS_PER_STEP) {
     yield {

@@ -9,7 +9,8 @@ export function isTraining({ trainer, warmStart }: Pick<RunConfig, "trainer" | "
 
 /** Whether the run compares its policy with the reference policy, which is version 0. */
 export function hasReference({ algorithm, trainer }: Pick<RunConfig, "algorithm" | "trainer">): boolean {
-  return algorithm.kl.coefficient > 0 && trainer.steps > 0;
+  const isCompared = algorithm.kl.coefficient > 0 || algorithm.reward.kl !== undefined;
+  return isCompared && trainer.steps > 0;
 }
 
 /** The values of k for which the run reports pass@k: those that it names, or the powers of two up to its samples. */

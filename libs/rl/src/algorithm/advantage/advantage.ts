@@ -23,6 +23,8 @@ export interface RewardedRollout {
   readonly reward: number;
   /** What the run takes off for the rollout's length, a part of `reward`; 0 or less. @default 0 */
   readonly penalty?: number;
+  /** [N] what the run adds to the reward of single tokens, a part of `reward` too; absent = nothing. */
+  readonly tokenRewards?: ArrayLike<number>;
   /** [turnCount] the reward of each turn; undefined where no judge rewards turns or the rollout's scores do not count. */
   readonly turnRewards: readonly number[] | undefined;
   /** What each judge gave; absent or undefined where the outcome is worth a fixed reward. */
@@ -38,7 +40,7 @@ export interface RewardedGroup {
   /** Index of the task within the batch. */
   readonly task: number;
   readonly rollouts: readonly RewardedRollout[];
-  /** The reward of a rollout of the task that was played with the most likely tokens; absent = none was played. */
+  /** The reward of the task's baseline rollout; absent = none was played. */
   readonly baselineReward?: number;
 }
 
@@ -63,7 +65,6 @@ export interface StepAdvantages {
 /** Inputs that an algorithm may need beside rewards, and what makes them. */
 export const AdvantageInput = {
   values: "the values of a critic, and no critic is trained",
-  baselineReward: "a greedy rollout of each task, and none is played in training",
   sumsOfSquares: "the sum of squared probabilities at each token, and no engine records it",
 } as const;
 export type AdvantageInput = keyof typeof AdvantageInput;
@@ -76,6 +77,8 @@ export interface AdvantageAlgorithm<Kind extends string, Options extends z.ZodRa
   readonly comparesGroup: boolean;
   /** Whether its advantages are whitened where the run file does not say. @default false */
   readonly whitens?: boolean;
+  /** Whether one more rollout of each task is played with the most likely tokens, as a baseline. @default false */
+  readonly playsBaseline?: boolean;
   /** What it needs beside rewards; a run file cannot name it until the trainer supplies that. @default [] */
   readonly needs?: readonly AdvantageInput[];
   /** Whether it reads the episode's reward with these options. @default true */

@@ -251,7 +251,6 @@ describe("what every algorithm has", () => {
   test("an algorithm whose inputs are missing is refused by name, with the inputs that it needs", () => {
     for (const [kind, needs] of [
       ["gae", /gae needs the values of a critic/],
-      ["remax", /remax needs a greedy rollout of each task/],
       ["optimal_token_baseline", /needs the sum of squared probabilities/],
       ["tir_optimal_token_baseline", /needs the sum of squared probabilities/],
     ] as const) {

@@ -99,6 +99,11 @@ export function comparesGroup(config: AdvantageConfig): boolean {
   return algorithmOf(config).comparesGroup;
 }
 
+/** Whether the chosen algorithm compares with one more rollout of each task, played with the most likely tokens. */
+export function playsBaseline(config: AdvantageConfig): boolean {
+  return algorithmOf(config).playsBaseline ?? false;
+}
+
 /** The key of `algorithm.advantage` that asks for rewards of turns; undefined = none does. */
 export function turnRewardKey(config: AdvantageConfig): string | undefined {
   return algorithmOf(config).turnKey?.(config);

@@ -5,7 +5,7 @@ import { rolloutOf, sampleOf } from "../../testing.ts";
 import { estimateKl } from "../kl/estimators.ts";
 import { filterFlatGroups } from "../sampling/flat-groups.ts";
 import { algorithmSchema } from "../schema.ts";
-import { adaptKlCoefficient, meanKl } from "./kl-penalty.ts";
+import { adaptKlCoefficient, klRewards, meanKl } from "./kl-penalty.ts";
 import { lengthPenalty } from "./length-penalty.ts";
 import { addBatch, NO_MOMENTS, stdOf } from "./moments.ts";
 import { normalizeRewards } from "./normalize.ts";
@@ -63,6 +63,10 @@ describe("KL in the reward", () => {
     assert.ok(Math.abs(adaptKlCoefficient(1, 0, 100, adaptive) - 0.8) < 1e-12);
     assert.equal(adaptKlCoefficient(1, 0.1, 100, adaptive), 1);
     assert.equal(meanKl([[1, 3], [4], []]), 2);
+    assert.deepEqual(
+      [...klRewards([-1, -2, -3], [-2, -2, -1], { coefficient: 0.5, kind: "k1" })],
+      [-0.5, 0, 1],
+    );
   });
 });
 
@@ -113,6 +117,24 @@ describe("algorithm.reward", () => {
       ],
     );
     assert.deepEqual(metrics, { "reward/length_penalty/mean": -0.5 });
+  });
+
+  test("adds what single tokens earn, as their sum or on each of them", () => {
+    const [first, second] = group;
+    const ofTokens = new Map([
+      [first!, Float64Array.from({ length: 10 }, () => -0.1)],
+      [second!, Float64Array.of(-0.5, 0.25)],
+    ]);
+    const advantagesOf = (advantage: object) =>
+      assignCredit([{ task: 0, rollouts: group }], algorithmSchema.parse({ advantage }), undefined, ofTokens)
+        .groups[0]!.rollouts;
+    const compared = advantagesOf({ kind: "grpo", normalizeByStd: false });
+    compared.forEach(({ advantage, reward }, i) => {
+      assert.ok(Math.abs(advantage - [-0.375, 0.375][i]!) < 1e-12);
+      assert.equal(reward, 1, "the ledger keeps what the judges gave");
+    });
+    const followed = advantagesOf({ kind: "reinforce" })[1]!;
+    assert.deepEqual([...followed.tokenAdvantages!], [0.75, 1.25]);
   });
 
   test("takes its steps in order: length, normalisation, clipping", () => {

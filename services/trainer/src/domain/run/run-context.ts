@@ -2,13 +2,13 @@
 
 import type { UserAdvantage } from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
+import type { GroupJudges } from "../credit/group-judges.ts";
 import type { RunReporter } from "../report/run-reporter.ts";
 import type { RolloutGatherer } from "../rollouts/rollout-gatherer.ts";
 import type { RolloutInbox } from "../rollouts/rollout-inbox.ts";
 import type { ScoredRollouts } from "../rollouts/scored-rollout.ts";
 import type { SplitTasks } from "../rollouts/split-tasks.ts";
 import type { RunFolders } from "../state/run-folders.ts";
-import type { GroupJudges } from "../step/group-judges.ts";
 import type { RunLedger } from "../step/ledger.ts";
 import type { TrainingEngine } from "../step/training-engine.ts";
 import type { RunProgress, RunRecord } from "./run-record.ts";

@@ -19,12 +19,11 @@ import {
   policyObjective,
   Reduction,
   type Sample,
-  sampledTokenCount,
 } from "@hone/rl";
 import { stepOptimizer } from "./optimizer-settings.ts";
 import type { MinibatchResult, SampleScores, TrainingEngine } from "./training-engine.ts";
 import type { PlannedMinibatch, PlannedSample } from "./training-plan.ts";
-import { trainingSample } from "./training-sample.ts";
+import { scoredSample, trainingSample } from "./training-sample.ts";
 
 /** Figures of one rollout's tokens in the last epoch. */
 export interface RolloutFigures {
@@ -109,11 +108,7 @@ async function measureMismatch(
     .map(({ rollouts }) => rollouts.flatMap(({ rollout }) => rollout.samples))
     .find((candidates) => candidates.length > 0);
   if (samples === undefined) return;
-  const inputs = samples.map((sample) => ({
-    tokenIds: sample.tokenIds,
-    lossMask: sample.lossMask,
-    weights: new Float32Array(sampledTokenCount(sample)),
-  }));
+  const inputs = samples.map(scoredSample);
   addMismatch(metrics, samples, await engine.logprobs(inputs, config.rollout.sampling.temperature));
 }
 

@@ -1,6 +1,6 @@
 /** One step: tasks, rollouts, credit, optimizer, commit. */
 
-import { Outcome, Split } from "@hone/core";
+import { Outcome, type Slot, Split } from "@hone/core";
 import {
   addRolloutMetrics,
   assignCredit,
@@ -8,12 +8,15 @@ import {
   type Group,
   hasAdvantage,
   MetricSet,
+  playsBaseline,
   Reduction,
   rolloutTokenCount,
   successOf,
   versionRange,
 } from "@hone/rl";
 import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
+import { compareGroups } from "../credit/compare-groups.ts";
+import { type KlRewardContext, klRewardsOf } from "../credit/kl-reward.ts";
 import { countStepPhase } from "../report/run-metrics.ts";
 import { type GatheredTroubles, RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
@@ -25,7 +28,6 @@ import type { StepTasks } from "../rollouts/split-tasks.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { dropUnneededEpisodes, episodeBytes } from "../state/episode-room.ts";
 import { commitVersion } from "./commit.ts";
-import { compareGroups } from "./compare-groups.ts";
 import { type LearnContext, learn } from "./learn.ts";
 import type { TaskVisitRow } from "./ledger.ts";
 import type { Optimised } from "./optimise.ts";
@@ -36,6 +38,7 @@ import { leaveOutUntrainable } from "./trainable.ts";
 type GatherContext = Parameters<typeof compareGroups>[0] & Pick<RunContext, "engine" | "gatherer">;
 type StepContext = GatherContext &
   LearnContext &
+  KlRewardContext &
   Parameters<typeof commitVersion>[0] &
   Pick<RunContext, "tasks" | "userAdvantage">;
 
@@ -59,13 +62,16 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   reporter.phase(RunPhase.rollout, step);
   const batch = await withSpan(SpanName.stepBatch, { parent }, () => context.tasks.step(step));
   const jobs = jobsOf(context, step, batch);
-  const scored = await withSpan(SpanName.stepRollouts, { parent }, () => gatherStep(context, step, jobs));
+  const { scored, baselines } = await withSpan(SpanName.stepRollouts, { parent }, () =>
+    gatherStep(context, step, jobs),
+  );
   const gathered = performance.now();
-  const troubles = reportTroubles(context, `step ${step}`, scored);
+  const troubles = reportTroubles(context, `step ${step}`, [...scored, ...baselines]);
 
   reporter.phase(RunPhase.train, step);
   const metrics = new MetricSet();
-  const credit = creditOf(context, scored);
+  const tokenRewards = await klRewardsOf(context, step, scored, metrics);
+  const credit = creditOf(context, scored, baselines, tokenRewards);
   addStepMetrics(metrics, credit, scored, context);
   const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>
     learn(context, step, credit, metrics),
@@ -82,7 +88,7 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
       trained: credit.groups.flatMap(({ rollouts }) => rollouts),
       metrics: metrics.toRecord(),
       troubles,
-      stepBytes: episodeBytes(scored),
+      stepBytes: episodeBytes([...scored, ...baselines]),
       ...(visits !== undefined && { visits }),
     }),
   );
@@ -119,29 +125,52 @@ function finishStep(
   void dropUnneededEpisodes(context);
 }
 
-function jobsOf({ run }: Pick<RunContext, "run">, step: number, batch: StepTasks): Job[] {
-  const { groupSize, sampling } = run.config.rollout;
-  return batchSlots(Split.train, step, batch.tasks.length, groupSize).map((slot) => ({
+/** The jobs of a step: those that are trained, and one for each task that is only compared with, where the advantage wants it. */
+interface StepJobs {
+  readonly trained: readonly Job[];
+  readonly baselines: readonly Job[];
+}
+
+function jobsOf({ run }: Pick<RunContext, "run">, step: number, batch: StepTasks): StepJobs {
+  const { rollout, algorithm } = run.config;
+  const { groupSize, sampling } = rollout;
+  const jobOf = (slot: Slot, chosen: Job["sampling"]): Job => ({
     slot,
     task: batch.tasks[slot.task]!,
     cursor: batch.cursors[slot.task]!,
-    sampling,
+    sampling: chosen,
     lowestVersion: step - 1,
     highestVersion: step - 1,
-  }));
+  });
+  const slots = batchSlots(Split.train, step, batch.tasks.length, groupSize);
+  const baselines = playsBaseline(algorithm.advantage)
+    ? batch.tasks.map((_, task) => ({ split: Split.train, step, task, index: groupSize }))
+    : [];
+  return {
+    trained: slots.map((slot) => jobOf(slot, sampling)),
+    baselines: baselines.map((slot) => jobOf(slot, { ...sampling, temperature: 0 })),
+  };
 }
 
+/** @returns the rollouts of both kinds of jobs, each in the order of the jobs. */
 async function gatherStep(
   context: GatherContext,
   step: number,
-  jobs: readonly Job[],
-): Promise<readonly ScoredRollout[]> {
+  { trained, baselines }: StepJobs,
+): Promise<{ scored: readonly ScoredRollout[]; baselines: readonly ScoredRollout[] }> {
   const { gatherer, reporter } = context;
-  const scored = await gatherer.gather(`step ${step}`, jobs, (rolloutsDone, rolloutsTotal) =>
-    reporter.progress({ step, rolloutsDone, rolloutsTotal }),
+  const gathered = await gatherer.gather(
+    `step ${step}`,
+    [...trained, ...baselines],
+    (rolloutsDone, rolloutsTotal) => reporter.progress({ step, rolloutsDone, rolloutsTotal }),
   );
-  const trainable = leaveOutUntrainable(context, scored).map((rollout) => markStale(rollout, step - 1));
-  return compareGroups(context, trainable);
+  const trainable = leaveOutUntrainable(context, gathered.slice(0, trained.length)).map((rollout) =>
+    markStale(rollout, step - 1),
+  );
+  return {
+    scored: await compareGroups(context, trainable),
+    baselines: gathered.slice(trained.length).map((rollout) => markStale(rollout, step - 1)),
+  };
 }
 
 /** Tokens of any other version than the one asked for must not be trained (architecture, part 5, rule 6). */
@@ -155,14 +184,18 @@ function markStale(rollout: ScoredRollout, version: number): ScoredRollout {
 function creditOf(
   { run, userAdvantage }: Pick<RunContext, "run" | "userAdvantage">,
   scored: readonly ScoredRollout[],
+  baselines: readonly ScoredRollout[],
+  tokenRewards: ReadonlyMap<ScoredRollout, Float64Array> | undefined,
 ): Credit<ScoredRollout> {
   const { groupSize } = run.config.rollout;
   const groups: Group<ScoredRollout>[] = [];
   for (let begin = 0; begin < scored.length; begin += groupSize) {
     const rollouts = scored.slice(begin, begin + groupSize);
-    groups.push({ task: rollouts[0]!.slot.task, rollouts });
+    const { task } = rollouts[0]!.slot;
+    const baseline = baselines[task];
+    groups.push({ task, rollouts, ...(baseline !== undefined && { baseline }) });
   }
-  return assignCredit(groups, run.config.algorithm, userAdvantage);
+  return assignCredit(groups, run.config.algorithm, userAdvantage, tokenRewards);
 }
 
 /** The result of each task of the step, for the curriculum; undefined where there is none. */

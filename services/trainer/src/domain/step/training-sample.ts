@@ -1,6 +1,6 @@
-/** A planned sample as engines take it. */
+/** Samples as engines take them. */
 
-import { sampledTokenCount } from "@hone/rl";
+import { type Sample, sampledTokenCount } from "@hone/rl";
 import type { TrainingSample } from "@hone/train";
 import type { PlannedSample } from "./training-plan.ts";
 
@@ -11,6 +11,13 @@ interface FurtherInputs {
   readonly readsReward?: boolean;
 }
 
+/** A sample of which only the log-probabilities are wanted. */
+export function scoredSample(sample: Sample): TrainingSample {
+  const { tokenIds, lossMask } = sample;
+  return { tokenIds, lossMask, weights: new Float32Array(sampledTokenCount(sample)) };
+}
+
+/** A planned sample. */
 export function trainingSample(
   { credited, sample, advantages, oldLogprobs, weights }: PlannedSample,
   { reference, selected, readsReward = false }: FurtherInputs = {},

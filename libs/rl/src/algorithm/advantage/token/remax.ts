@@ -4,7 +4,8 @@
  *
  *   A_t = sum over k >= t of r_k - r_greedy
  *
- * Nothing is compared within a group, so groups may be of one.
+ * Nothing is compared within a group, so groups may be of one. Where the greedy rollout has no reward, as it failed for a reason
+ * outside the agent, the mean of the group's rewards takes its place.
  */
 
 import { BrokenRecordError } from "../../../errors.ts";
@@ -25,7 +26,7 @@ export const remax = defineAdvantage({
     credit: creditOption,
   },
   comparesGroup: false,
-  needs: ["baselineReward"],
+  playsBaseline: true,
   readsReward: readsRewardByCredit,
   turnKey: turnKeyOfCredit,
   compute: (step, { credit }) => ({

@@ -8,6 +8,7 @@
 
 import { z } from "zod";
 import { type Rollout, rolloutTokenCount } from "../../../rollout.ts";
+import { sumOf } from "../../statistics.ts";
 import type { RewardedRollout, RolloutAdvantage } from "../advantage.ts";
 
 /** Which rewards an algorithm follows from token to token. Fixed vocabulary of the run file. */
@@ -44,15 +45,15 @@ export interface TokenRow {
 
 /** Lays out a rollout. */
 export function tokenRowOf(
-  { rollout, reward, turnRewards, penalty = 0 }: RewardedRollout,
+  { rollout, reward, tokenRewards = [], turnRewards, penalty = 0 }: RewardedRollout,
   credit: TokenCredit,
 ): TokenRow {
   const { places, turns } = layOut(rollout);
-  const rewards = new Float64Array(places.length);
+  const rewards = Float64Array.from(places, (place) => tokenRewards[place] ?? 0);
   const last = places.length - 1;
   if (last < 0) return { places, turns, rewards };
   if (credit === TokenCredit.episode || turnRewards === undefined) {
-    rewards[last] = reward;
+    rewards[last] = rewards[last]! + reward - sumOf(tokenRewards);
     return { places, turns, rewards };
   }
   const ends = endsOfTurns(turns, turnRewards.length);

@@ -1,0 +1,83 @@
+/**
+ * KL in the reward (`algorithm.reward.kl`): before the credit of a step the training engine computes the log-probabilities of
+ * its rollouts under the reference policy, and each token loses what it moved away from there.
+ *
+ * Each step records the coefficient of the next one among its figures, so that a restart goes on with the same.
+ */
+
+import { isScorable } from "@hone/core";
+import {
+  adaptKlCoefficient,
+  type KlRewardOptions,
+  klRewards,
+  type MetricSet,
+  meanKl,
+  Reduction,
+  type Rollout,
+} from "@hone/rl";
+import { WaitOwner } from "../report/wait.ts";
+import type { RunContext } from "../run/run-context.ts";
+import { scoredSample } from "../step/training-sample.ts";
+
+export type KlRewardContext = Pick<RunContext, "run" | "engine" | "ledger" | "reporter">;
+
+const NEXT_COEFFICIENT = "reward/kl/next_coefficient";
+
+/**
+ * @param metrics get `reward/kl/mean`, the mean over rollouts of the mean over their tokens, and the coefficients.
+ * @returns for each rollout that may be trained [N] what is added to the reward of its sampled tokens; undefined where the run
+ *   has no KL in its rewards.
+ */
+export async function klRewardsOf<R extends Rollout>(
+  context: KlRewardContext,
+  step: number,
+  rollouts: readonly R[],
+  metrics: MetricSet,
+): Promise<ReadonlyMap<R, Float64Array> | undefined> {
+  const { engine, run } = context;
+  const { algorithm, rollout } = run.config;
+  const { kl } = algorithm.reward;
+  if (kl === undefined) return undefined;
+  const coefficient = await coefficientOf(context, step, kl);
+  const trainable = rollouts.filter(({ outcome }) => isScorable(outcome));
+  const samples = trainable.flatMap((each) => each.samples);
+  const inputs = samples.map(scoredSample);
+  const reference =
+    samples.length === 0
+      ? []
+      : (await engine.referenceLogprobs(inputs, rollout.sampling.temperature)).logprobs;
+  let next = 0;
+  const rewards = new Map(
+    trainable.map((each): [R, Float64Array] => {
+      const ofSamples = each.samples.flatMap(({ logprobs }) => [
+        ...klRewards(logprobs, reference[next++]!, { ...kl, coefficient }),
+      ]);
+      return [each, Float64Array.from(ofSamples)];
+    }),
+  );
+  const distance = meanKl(
+    [...rewards.values()].map((ofTokens) => Array.from(ofTokens, (value) => -value / coefficient)),
+  );
+  metrics.add("reward/kl/mean", Reduction.last, distance);
+  metrics.add("reward/kl/coefficient", Reduction.last, coefficient);
+  const adapted =
+    kl.adaptive === undefined || samples.length === 0
+      ? coefficient
+      : adaptKlCoefficient(coefficient, distance, trainable.length, kl.adaptive);
+  metrics.add(NEXT_COEFFICIENT, Reduction.last, adapted);
+  return rewards;
+}
+
+/** The coefficient of a step: that of the run file, or what the step before made of it. */
+async function coefficientOf(
+  { run, ledger, reporter }: KlRewardContext,
+  step: number,
+  { coefficient, adaptive }: KlRewardOptions,
+): Promise<number> {
+  if (adaptive === undefined || step === 1) return coefficient;
+  const before = await reporter.untilAvailable(
+    { text: "the database (figures of the step before)", owner: WaitOwner.database },
+    () => ledger.step(run.runId, step - 1),
+  );
+  return before?.metrics[NEXT_COEFFICIENT] ?? coefficient;
+}
