@@ -14,7 +14,7 @@ import { DurableName, untilDurable } from "../streams/durables.ts";
 import { isBeyondStream } from "../streams/stream-reset.ts";
 import { StreamName } from "../streams/streams.ts";
 import { subjects } from "../subjects.ts";
-import { ENVELOPE_BYTES } from "./read-ordered.ts";
+import { ENVELOPE_BYTES, REOPEN_DELAY_MS, STEADY_PULL } from "./read-ordered.ts";
 
 /** A message as the stream holds it. */
 export interface StoredBody {
@@ -25,12 +25,6 @@ export interface StoredBody {
 
 /** The finished episodes of a few steps of most runs. */
 const DEFAULT_MAX_BYTES = 64 * 1024 ** 2;
-const RECOVERY_DELAY_MS = 250;
-/** Duration of one pull; the server sends heartbeats within it. */
-const PULL_EXPIRES_MS = 5_000;
-const HEARTBEAT_MS = 1_000;
-/** Messages that may be buffered in this process. */
-const MAX_BUFFERED = 512;
 
 /** Finished episodes by their positions. If there is no space for another one, the oldest go. */
 export class KeptEpisodes {
@@ -124,11 +118,7 @@ async function follow(
   while (!signal.aborted) {
     try {
       const consumer = await open();
-      messages = await consumer.consume({
-        max_messages: MAX_BUFFERED,
-        expires: PULL_EXPIRES_MS,
-        idle_heartbeat: HEARTBEAT_MS,
-      });
+      messages = await consumer.consume(STEADY_PULL);
       if (signal.aborted) stop();
       for await (const message of messages) {
         kept.keep(message.seq, message);
@@ -137,7 +127,7 @@ async function follow(
     } catch (error) {
       if (!signal.aborted) onError(error);
     }
-    if (!signal.aborted) await delay(RECOVERY_DELAY_MS);
+    if (!signal.aborted) await delay(REOPEN_DELAY_MS);
   }
   signal.removeEventListener("abort", stop);
   stop();

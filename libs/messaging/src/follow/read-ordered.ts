@@ -39,7 +39,8 @@ export type ReadBody<Message> = (
   subject: string,
 ) => Promise<{ readonly message: Message; readonly size: number }>;
 
-const RECOVERY_DELAY_MS = 250;
+/** Pause before a lost consumer is opened again. */
+export const REOPEN_DELAY_MS = 250;
 /** Duration of one pull; the server sends heartbeats within it. */
 const PULL_EXPIRES_MS = 5_000;
 /** A consumer that a restarted server has forgotten is noticed after two of these; with the library's default it takes half a minute. */
@@ -48,6 +49,12 @@ const HEARTBEAT_MS = 1_000;
 export const ENVELOPE_BYTES = 512;
 /** Messages that may be buffered in this process. */
 const MAX_BUFFERED = 512;
+/** How messages are pulled by a reader that goes on for as long as its process. */
+export const STEADY_PULL = {
+  max_messages: MAX_BUFFERED,
+  expires: PULL_EXPIRES_MS,
+  idle_heartbeat: HEARTBEAT_MS,
+} as const;
 
 /**
  * Yields every message from a position on, in order and each once, until the signal aborts. After a lost connection or
@@ -87,11 +94,7 @@ export async function* readOrderedBodies<Message>(
         deliver_policy: DeliverPolicy.StartSequence,
         opt_start_seq: next,
       });
-      messages = await consumer.consume({
-        max_messages: MAX_BUFFERED,
-        expires: PULL_EXPIRES_MS,
-        idle_heartbeat: HEARTBEAT_MS,
-      });
+      messages = await consumer.consume(STEADY_PULL);
       signal.addEventListener("abort", stop, { once: true });
       if (signal.aborted) stop(); // aborted while it was opened; the library closes it once the loop below runs
       for await (const message of messages) {
@@ -119,7 +122,7 @@ export async function* readOrderedBodies<Message>(
     } catch (error) {
       if (signal.aborted) return;
       onError?.(error);
-      await delay(RECOVERY_DELAY_MS);
+      await delay(REOPEN_DELAY_MS);
     } finally {
       signal.removeEventListener("abort", stop);
       await messages?.close();

@@ -119,7 +119,7 @@ describe("decodeRollout()", () => {
     worthless.scores[0]!.value = Number.NaN;
     assert.throws(
       () => decodeRollout(worthless, "run-1"),
-      /the reward of a scored episode is (NaN|-?Infinity), which is not a finite number/,
+      /the reward of a scored episode is NaN, which is not a finite number/,
     );
     const late = good();
     late.episode!.attempt = 2 ** 31;
