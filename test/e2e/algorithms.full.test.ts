@@ -18,6 +18,7 @@ interface Case {
   readonly reward?: Readonly<Record<string, unknown>>;
   readonly kl?: Readonly<Record<string, unknown>>;
   readonly correction?: Readonly<Record<string, unknown>>;
+  readonly dynamicSampling?: Readonly<Record<string, unknown>>;
 }
 
 const ADVANTAGES: readonly Case[] = [
@@ -67,10 +68,14 @@ const REWARDS: readonly Case[] = [
   },
   { reward: { kl: { coefficient: 0.01, kind: "k3" } }, kl: { coefficient: 0.01 } },
 ];
+const SAMPLING: readonly Case[] = [
+  { dynamicSampling: { maxBatches: 3 } },
+  { dynamicSampling: { metric: "success", maxBatches: 2 }, advantage: { kind: "remax" } },
+];
 const RUN = { steps: 1, tasksPerStep: 8, minibatches: 1, warmStartTasks: 100, evalTasks: 1 };
 const DEADLINE_MS = 300_000;
 
-test("each advantage, loss, correction and shape of rewards trains a step from its run file", async (context) => {
+test("each advantage, loss, correction, shape of rewards and kind of sampling trains a step from its run file", async (context) => {
   await using stack = await startStack();
   const named = (cases: readonly Case[], part: "advantage" | "loss") =>
     cases.map((given) => ({ given, name: `${given[part]!.kind.replaceAll("_", "-")}-${part}` }));
@@ -81,6 +86,7 @@ test("each advantage, loss, correction and shape of rewards trains a step from i
     ...named(LOSSES, "loss"),
     ...numbered(CORRECTIONS, "correction"),
     ...numbered(REWARDS, "reward"),
+    ...numbered(SAMPLING, "sampling"),
   ]) {
     await context.test(name, async () => {
       const run = await lakeRun({ ...RUN, name });

@@ -20,6 +20,8 @@ import {
   type MomentName,
   RUN,
   RUN_ROLLOUTS,
+  SAMPLING_MOMENTS,
+  type SamplingMomentName,
   type Situation,
   type Victim,
 } from "./moments.ts";
@@ -33,7 +35,7 @@ export interface KillHarness extends AsyncDisposable {
   /** Does the run again without a kill. @throws the differences to the first time. */
   repeats(): Promise<void>;
   /** Does the run with a kill. @throws what is wrong with its outcome. */
-  survives(victim: Victim, moment: MomentName): Promise<void>;
+  survives(victim: Victim, moment: MomentName | SamplingMomentName): Promise<void>;
   /** Checks all runs that were done. @throws what they left that should be removed, and what the tracer lacks. */
   isTidy(): Promise<void>;
 }
@@ -121,9 +123,13 @@ interface CaseTools {
   readonly run: KillHarnessOptions["run"];
 }
 
-async function survives(tools: CaseTools, victim: Victim, name: MomentName): Promise<void> {
+async function survives(
+  tools: CaseTools,
+  victim: Victim,
+  name: MomentName | SamplingMomentName,
+): Promise<void> {
   const { stack, control, undisturbed, deadlineMs, run } = tools;
-  const moment: Moment = MOMENTS[name];
+  const moment: Moment = { ...MOMENTS, ...SAMPLING_MOMENTS }[name];
   control.arm(moment);
   const complaints: string[] = [];
   let cause: unknown;
@@ -166,7 +172,7 @@ async function publish(
   return runIdOf(name, await publishRequest(bus, JSON.stringify(file)));
 }
 
-async function untilMet(tools: CaseTools, runId: string, name: MomentName): Promise<Meeting> {
+async function untilMet(tools: CaseTools, runId: string, name: string): Promise<Meeting> {
   const { stack, control, deadlineMs } = tools;
   const look = async () => {
     const meeting = control.meeting();

@@ -150,7 +150,19 @@ export const MOMENTS = {
   },
 } as const satisfies Readonly<Record<string, Moment>>;
 
+/** Moments that only a run with dynamic sampling reaches, so the matrix does not have them. */
+export const SAMPLING_MOMENTS = {
+  "second-batch": {
+    title: "first job of a step's second batch published",
+    service: "trainer",
+    path: [{ pattern: job, times: STEP_ROLLOUTS + 1 }],
+    stop: "after",
+    isNow: isMakingVersion2,
+  },
+} as const satisfies Readonly<Record<string, Moment>>;
+
 export type MomentName = keyof typeof MOMENTS;
+export type SamplingMomentName = keyof typeof SAMPLING_MOMENTS;
 export const MOMENT_NAMES = Object.keys(MOMENTS) as MomentName[];
 
 /** The processes that can be killed. */

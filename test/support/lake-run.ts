@@ -19,12 +19,13 @@ export interface LakeRunOptions {
   readonly evalTasks: number;
   /** Replaces the shape of the example's model, but not its tokenizer. */
   readonly shape?: Partial<Omit<ModelInit, "tokenizer">>;
+  readonly dynamicSampling?: RunConfig["algorithm"]["dynamicSampling"];
 }
 
 /** The example's run file with its agent and tokenizer inlined, so that it can be published. */
 export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
   const example = parseRunFile(await readFile(path.join(EXAMPLE, "run.yaml"), "utf8"));
-  const { warmStart, dataset, rollout, trainer } = example;
+  const { warmStart, dataset, rollout, algorithm, trainer } = example;
   if (warmStart === undefined || dataset.eval?.source !== "environment")
     throw new Error("the example has changed");
   const { seeds } = dataset.eval;
@@ -39,6 +40,7 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
         eval: { ...dataset.eval, seeds: { from: seeds.from, to: seeds.from + options.evalTasks } },
       },
       rollout: { ...rollout, tasksPerStep: options.tasksPerStep },
+      algorithm: { ...algorithm, dynamicSampling: options.dynamicSampling },
       trainer: {
         ...trainer,
         steps: options.steps,

@@ -46,6 +46,7 @@ export {
   klRewards,
   meanKl,
 } from "./algorithm/reward/kl-penalty.ts";
+export { groupsThatTeach, nextBatchSize } from "./algorithm/sampling/dynamic-sampling.ts";
 export {
   type AlgorithmConfig,
   algorithmSchema,

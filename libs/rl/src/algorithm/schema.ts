@@ -6,6 +6,7 @@ import { correctionSchema } from "./correction/correction.ts";
 import { klSchema } from "./kl/estimators.ts";
 import { lossSchema } from "./loss/registry.ts";
 import { rewardSchema } from "./reward/schema.ts";
+import { dynamicSamplingSchema } from "./sampling/schema.ts";
 
 /** What becomes of a rollout that ended otherwise than completed: keep its reward, give it a fixed one, or leave it out. */
 const outcomeRule = z.union([z.enum(["keep", "drop"]), z.strictObject({ reward: z.number() })]);
@@ -29,6 +30,7 @@ export const algorithmSchema = z.strictObject({
   loss: lossSchema,
   kl: klSchema,
   correction: correctionSchema.optional(),
+  dynamicSampling: dynamicSamplingSchema.optional(),
   outcomes: outcomesSchema,
 });
 

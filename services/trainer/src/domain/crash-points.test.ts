@@ -3,175 +3,19 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { describe, test } from "node:test";
-import type { RunConfig } from "@hone/config";
 import { RetryableError, slotKey } from "@hone/core";
 import { chatmlTokenizer } from "@hone/tokenizer/testing";
-import { testConfig, testRun } from "../testing/fake-run.ts";
+import { CRASH_KINDS, crashConfig } from "../testing/crash-kinds.ts";
+import { testRun } from "../testing/fake-run.ts";
 import { HashEngine } from "../testing/hash-engine.ts";
 import { Death, newControl, newRoot, outcomeOf, tenure } from "../testing/memory-tenure.ts";
 import { MemoryWorld } from "../testing/memory-world.ts";
 import { LostRolloutsError, OwnershipLostError } from "./errors.ts";
 import { BrokenStateError } from "./state/check-state.ts";
-import type { RunEnding } from "./step/ledger.ts";
 
-const DEMONSTRATIONS = { kind: "sft", policy: "p", tasks: 4, epochs: 2, batchSize: 2 };
-const TRAINER = {
-  steps: 3,
-  epochs: 2,
-  minibatches: 2,
-  optimizer: { kind: "adamw", learningRate: 0.1 },
-  checkpoint: { every: 1, keep: 2 },
-  eval: { every: 2 },
-};
-
-const NEAR = { kl: { coefficient: 0.1 } };
-
-function configOf(
-  warmStart: Record<string, unknown> | undefined,
-  trainer: Record<string, unknown>,
-  algorithm: Record<string, unknown> = {},
-  curriculum?: Record<string, unknown>,
-) {
-  return testConfig({
-    algorithm,
-    ...(warmStart === undefined ? {} : { warmStart }),
-    dataset: {
-      train: { source: "environment", environment: "e", seeds: { from: 0, to: 9 } },
-      eval: { source: "environment", environment: "e", seeds: { from: 0, to: 9 } },
-      curriculum,
-    },
-    trainer: { ...TRAINER, ...trainer },
-  });
-}
-
-/** One kind of run that is tried with a death at each point. */
-interface Kind {
-  readonly config: RunConfig;
-  readonly trained: number;
-  readonly checkpoints: readonly string[];
-  /** Folders of state at the end. */
-  readonly states: number;
-  /** @default completed */
-  readonly ending?: RunEnding;
-  /** Makes rollouts fail, in the same way at each try. */
-  readonly failureOf?: MemoryWorld["failureOf"];
-  /** Size limit of the stream of episodes. */
-  readonly maxBytes?: number;
-  /** The least number of effects between which the process may die. */
-  readonly points: number;
-}
-
-const KINDS: Readonly<Record<string, Kind>> = {
-  "a run": {
-    config: configOf(DEMONSTRATIONS, {}),
-    trained: 4 + 3 * 4,
-    checkpoints: ["step-2", "step-3"],
-    states: 2,
-    points: 60,
-  },
-  "a run that writes its optimizer every second step": {
-    config: configOf(DEMONSTRATIONS, { stateEvery: 2, checkpoint: { every: 0, keep: 1 } }),
-    trained: 4 + 3 * 4,
-    checkpoints: ["step-3"],
-    states: 2,
-    points: 60,
-  },
-  "a run whose episodes fill their stream before its optimizer is due": {
-    config: configOf(
-      undefined,
-      { steps: 4, stateEvery: 8, checkpoint: { every: 0, keep: 1 }, eval: { every: 0 } },
-      {},
-    ),
-    trained: 4 * 4,
-    checkpoints: ["step-4"],
-    states: 2,
-    points: 40,
-    maxBytes: 28,
-  },
-  "a run that learns from a dataset first": {
-    config: configOf(
-      { kind: "sft", dataset: { source: "jsonl", path: "rows.jsonl" }, batchSize: 1 },
-      { steps: 1, checkpoint: { every: 0, keep: 1 } },
-    ),
-    trained: 4,
-    checkpoints: ["step-1"],
-    states: 2,
-    points: 40,
-  },
-  "a run that learns from a dataset only": {
-    config: configOf(
-      { kind: "sft", dataset: { source: "jsonl", path: "rows.jsonl" }, batchSize: 1 },
-      { steps: 0, stateEvery: 2 },
-    ),
-    trained: 0,
-    checkpoints: ["step-0"],
-    states: 1,
-    points: 30,
-  },
-  "a run with a KL term against its first version": {
-    config: configOf(undefined, { steps: 2, stateEvery: 2, checkpoint: { every: 0, keep: 1 } }, NEAR),
-    trained: 2 * 4,
-    checkpoints: ["step-2"],
-    states: 3,
-    points: 40,
-  },
-  "a run whose turns have rewards of their own": {
-    config: configOf(
-      undefined,
-      { steps: 3, stateEvery: 2, checkpoint: { every: 0, keep: 1 }, eval: { every: 0 } },
-      { advantage: { kind: "grpo", turnRewards: {} } },
-    ),
-    trained: 3 * 4,
-    checkpoints: ["step-3"],
-    states: 2,
-    points: 30,
-  },
-  "a run whose tokens have advantages of their own": {
-    config: configOf(
-      undefined,
-      { steps: 3, stateEvery: 2, checkpoint: { every: 0, keep: 1 }, eval: { every: 0 } },
-      { advantage: { kind: "reinforce_plus_plus", gamma: 0.9 } },
-    ),
-    trained: 3 * 4,
-    checkpoints: ["step-3"],
-    states: 2,
-    points: 30,
-  },
-  "a run with a curriculum": {
-    config: configOf(
-      undefined,
-      { steps: 4, stateEvery: 2, checkpoint: { every: 0, keep: 1 }, eval: { every: 0 } },
-      {},
-      { kind: "success", chance: 0.5 },
-    ),
-    trained: 4 * 4,
-    checkpoints: ["step-4"],
-    states: 2,
-    points: 40,
-  },
-  "a run whose second step fails as a whole": {
-    config: configOf(undefined, { stateEvery: 2, checkpoint: { every: 1, keep: 2 } }),
-    trained: 4,
-    checkpoints: ["step-1"],
-    states: 2,
-    points: 20,
-    ending: "failed",
-    failureOf: ({ split, step, task, index }) =>
-      split === "train" && step === 2
-        ? { outcome: "agent_failed", reason: `no such module (request ${task}${index})` }
-        : undefined,
-  },
-  "an evaluation": {
-    config: configOf(undefined, { steps: 0, eval: { samples: 3, modes: ["sampled"], tasks: 2 } }),
-    trained: 0,
-    checkpoints: [],
-    states: 1,
-    points: 15,
-  },
-};
 const ROWS = ["one", "two", "three"].map((response) => ({ prompt: "count", response }));
 
-function newWorld({ config, failureOf, maxBytes } = KINDS["a run"]!): MemoryWorld {
+function newWorld({ config, failureOf, maxBytes } = CRASH_KINDS["a run"]!): MemoryWorld {
   const world = new MemoryWorld(testRun({ config }));
   world.maxBytes = maxBytes;
   if (failureOf !== undefined) world.failureOf = failureOf;
@@ -179,8 +23,8 @@ function newWorld({ config, failureOf, maxBytes } = KINDS["a run"]!): MemoryWorl
   return world;
 }
 
-describe("a run whose process dies", { timeout: 300_000 }, () => {
-  for (const [name, kind] of Object.entries(KINDS)) {
+describe("a run whose process dies", { timeout: 600_000 }, () => {
+  for (const [name, kind] of Object.entries(CRASH_KINDS)) {
     test(`ends like an undisturbed run, wherever it died: ${name}`, async () => {
       await using calmRoot = await newRoot("calm");
       const calm = newWorld(kind);
@@ -222,8 +66,8 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
   ] as const) {
     test(`ends, once resumed, like a run that never failed, wherever it died: a whole state every ${stateEvery} versions`, async () => {
       const kind = {
-        ...KINDS["a run"]!,
-        config: configOf(undefined, { stateEvery, checkpoint: { every: 0, keep: 1 } }),
+        ...CRASH_KINDS["a run"]!,
+        config: crashConfig(undefined, { stateEvery, checkpoint: { every: 0, keep: 1 } }),
       };
       await using calmRoot = await newRoot("calm");
       const calm = newWorld(kind);
@@ -265,7 +109,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
 
   test("replays the steps since the last whole state once, and makes no rollout again", async () => {
     await using root = await newRoot("replay");
-    const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
+    const world = newWorld(CRASH_KINDS["a run that writes its optimizer every second step"]);
     const updates = [0];
     world.point = (point) => {
       if (point === "train") updates[updates.length - 1]!++;
@@ -288,7 +132,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
 
   test("continues from the weights of an engine with other arithmetic that replayed the steps", async () => {
     await using root = await newRoot("arithmetic");
-    const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
+    const world = newWorld(CRASH_KINDS["a run that writes its optimizer every second step"]);
     const engine = (arithmetic: string) => new HashEngine(world, chatmlTokenizer().vocabSize, arithmetic);
     world.point = (point) => {
       if (point === "before commit" && world.run.version === 1) throw new Death(point);
@@ -314,7 +158,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
 
   test("does not continue if the same arithmetic replays the steps to other weights", async () => {
     await using root = await newRoot("other-weights");
-    const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
+    const world = newWorld(CRASH_KINDS["a run that writes its optimizer every second step"]);
     world.point = (point) => {
       if (point === "before commit" && world.run.version === 1) throw new Death(point);
     };
@@ -326,7 +170,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
 
   test("does not continue if stored rollouts of a step are missing, or are not the ones that were trained on", async () => {
     await using root = await newRoot("lost");
-    const world = newWorld(KINDS["a run that writes its optimizer every second step"]);
+    const world = newWorld(CRASH_KINDS["a run that writes its optimizer every second step"]);
     world.point = (point) => {
       if (point === "before commit" && world.run.version === 1) throw new Death(point);
     };
@@ -350,7 +194,7 @@ describe("a run whose process dies", { timeout: 300_000 }, () => {
 
   test("names the row of a dataset that cannot be learnt before it trains on any row", async () => {
     await using root = await newRoot("row");
-    const world = newWorld(KINDS["a run that learns from a dataset only"]);
+    const world = newWorld(CRASH_KINDS["a run that learns from a dataset only"]);
     world.point = (point) => assert.notEqual(point, "train");
     world.rows = [...ROWS, { prompt: "count", response: "x".repeat(5_000) }];
     await assert.rejects(

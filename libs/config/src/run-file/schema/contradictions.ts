@@ -115,10 +115,19 @@ function* rolloutContradictions({ rollout, algorithm, judge }: Checked): Generat
     const allowed = `another kind where advantage.kind is "${algorithm.advantage.kind}", whose baseline is in no group`;
     yield { path: ["judge", group, "kind"], allowed };
   }
-  if (tasksPerStep * groupSize > MAX_ROLLOUTS_PER_STEP) {
+  const { dynamicSampling, advantage } = algorithm;
+  if (dynamicSampling !== undefined && groupSize === 1) {
+    const allowed = "left out where rollout.groupSize is 1, as nothing differs within a group of one";
+    yield { path: ["algorithm", "dynamicSampling"], allowed };
+  }
+  const perTask = groupSize + Number(playsBaseline(advantage));
+  const batches = dynamicSampling?.maxBatches ?? 1;
+  if (tasksPerStep * perTask * batches > MAX_ROLLOUTS_PER_STEP) {
+    const rollouts = perTask === groupSize ? `groupSize (${groupSize})` : `(groupSize (${groupSize}) + 1)`;
+    const ofBatches = batches === 1 ? "" : ` x algorithm.dynamicSampling.maxBatches (${batches})`;
     yield {
       path: ["rollout", "tasksPerStep"],
-      allowed: `such that tasksPerStep x groupSize (${groupSize}) is at most ${MAX_ROLLOUTS_PER_STEP}`,
+      allowed: `such that tasksPerStep x ${rollouts}${ofBatches} is at most ${MAX_ROLLOUTS_PER_STEP}`,
     };
   }
 }

@@ -14,12 +14,12 @@ import type { Task } from "./jobs.ts";
 /** A step considers at most this many times the number of tasks that it needs (C2). */
 const MAX_LOOK = 16;
 
-/** The tasks chosen for a step. */
+/** The tasks chosen for a batch. */
 export interface ChosenTasks {
   readonly tasks: readonly Task[];
   /** Position of each task in the order of the training split. */
   readonly cursors: readonly number[];
-  /** Position from which the next step chooses. */
+  /** Position from which the next batch is chosen. */
   readonly nextCursor: number;
   /** Number of tasks that were considered and not chosen. */
   readonly numPassedOver: number;
@@ -27,7 +27,6 @@ export interface ChosenTasks {
 
 export class Curriculum {
   readonly #history: TaskHistory;
-  #cursor = 0;
 
   constructor(config: CurriculumConfig, runSeed: number) {
     this.#history = new TaskHistory(config, runSeed);
@@ -36,18 +35,21 @@ export class Curriculum {
   /** Records the visits of committed steps, in the order of the steps (C1). */
   record(visits: readonly TaskVisitRow[]): void {
     this.#history.record(visits);
-    this.#cursor = visits.at(-1)?.nextCursor ?? this.#cursor;
   }
 
-  /** @param ask returns `count` tasks at consecutive positions of the training split's order, from `cursor`. */
+  /**
+   * @param from position in the training split's order of the first task to consider.
+   * @param ask returns `count` tasks at consecutive positions, from `cursor`.
+   */
   async choose(
+    from: number,
     count: number,
     ask: (cursor: number, count: number) => Promise<readonly Task[]>,
   ): Promise<ChosenTasks> {
     const taken: { task: Task; cursor: number }[] = [];
     const others: { task: Task; cursor: number }[] = [];
-    const end = this.#cursor + count * MAX_LOOK;
-    let cursor = this.#cursor;
+    const end = from + count * MAX_LOOK;
+    let cursor = from;
     while (taken.length < count && cursor < end) {
       for (const task of await ask(cursor, count)) {
         const entry = { task, cursor: cursor++ };
@@ -60,7 +62,7 @@ export class Curriculum {
       tasks: chosen.map(({ task }) => task),
       cursors: chosen.map((entry) => entry.cursor),
       nextCursor: cursor,
-      numPassedOver: cursor - this.#cursor - chosen.length,
+      numPassedOver: cursor - from - chosen.length,
     };
   }
 }

@@ -6,9 +6,10 @@ import { testConfig, testRun } from "../../testing/fake-run.ts";
 import { MemoryWorld } from "../../testing/memory-world.ts";
 import { RunReporter } from "../report/run-reporter.ts";
 import { NO_WAIT } from "../report/run-status.ts";
+import { batchSlots } from "./batch-slots.ts";
 import type { PipelineView } from "./find-cause-of-wait.ts";
 import type { Job, JobQueue } from "./jobs.ts";
-import { batchSlots, RolloutGatherer } from "./rollout-gatherer.ts";
+import { RolloutGatherer } from "./rollout-gatherer.ts";
 import { RolloutInbox } from "./rollout-inbox.ts";
 import { RolloutTraces } from "./rollout-traces.ts";
 

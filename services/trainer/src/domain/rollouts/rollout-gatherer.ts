@@ -295,13 +295,3 @@ export class RolloutGatherer {
 function heldText({ count, reason }: Unpublished): string {
   return count === 0 || reason === "" ? "" : `; ${count} jobs are not published yet (${reason})`;
 }
-
-/** @returns the slots of a batch: for each task in turn, one slot for each rollout of its group. */
-export function batchSlots(split: Slot["split"], step: number, taskCount: number, groupSize: number): Slot[] {
-  return Array.from({ length: taskCount * groupSize }, (_, i) => ({
-    split,
-    step,
-    task: Math.floor(i / groupSize),
-    index: i % groupSize,
-  }));
-}

@@ -4,6 +4,7 @@ import type { FileSource, RunConfig } from "@hone/config";
 import { deriveSeed } from "@hone/core";
 import type { RunReporter } from "../report/run-reporter.ts";
 import { WaitOwner } from "../report/wait.ts";
+import type { TaskVisitRow } from "../step/ledger.ts";
 import { type ChosenTasks, Curriculum } from "./curriculum.ts";
 import type { Task, TaskSource } from "./jobs.ts";
 
@@ -13,41 +14,61 @@ export interface TaskBatch {
   readonly tasks: readonly Task[];
 }
 
-/** The tasks of a step; the additional fields are set only if the run has a curriculum. */
-export type StepTasks = TaskBatch & Partial<Pick<ChosenTasks, "nextCursor" | "numPassedOver">>;
+/** Tasks of a step: its only batch, or with dynamic sampling one of several. */
+export type StepTasks = Readonly<ChosenTasks>;
 
 /** Few enough rows that the trainer renews its lease on the run in time, although tokenizing them blocks the process. */
 const ROWS_AT_ONCE = 200;
 
 export class SplitTasks {
-  /** Undefined if the run has no curriculum; then every task comes equally often. */
-  readonly curriculum: Curriculum | undefined;
+  /**
+   * Whether the tasks of a step depend on the results of earlier steps. Then the visits of each step are committed with it, and
+   * recorded here before the next one.
+   */
+  readonly dependsOnVisits: boolean;
   readonly #config: RunConfig;
   readonly #source: TaskSource;
   readonly #reporter: RunReporter;
+  /** Undefined if the run has no curriculum; then every task comes equally often. */
+  readonly #curriculum: Curriculum | undefined;
+  /** The position that follows the last task of the recorded visits. */
+  #cursor = 0;
 
   constructor(config: RunConfig, source: TaskSource, reporter: RunReporter) {
     this.#config = config;
     this.#source = source;
     this.#reporter = reporter;
     const { curriculum } = config.dataset;
-    this.curriculum = curriculum === undefined ? undefined : new Curriculum(curriculum, config.seed);
+    this.#curriculum = curriculum === undefined ? undefined : new Curriculum(curriculum, config.seed);
+    this.dependsOnVisits = curriculum !== undefined || config.algorithm.dynamicSampling !== undefined;
+  }
+
+  /** Records the visits of committed steps, in the order of the steps. */
+  record(visits: readonly TaskVisitRow[]): void {
+    this.#curriculum?.record(visits);
+    this.#cursor = visits.at(-1)?.nextCursor ?? this.#cursor;
   }
 
   /**
-   * @param step counts from 1.
-   * @returns consecutive tasks of the shuffled training split, or the ones that the curriculum chooses from it. The curriculum
-   *   must have recorded every earlier step.
+   * @param step counts from 1. If its tasks depend on visits, those of every earlier step must have been recorded.
+   * @returns the first tasks of a step.
    */
   async step(step: number): Promise<StepTasks> {
     const { tasksPerStep } = this.#config.rollout;
-    if (this.curriculum !== undefined) {
-      return this.curriculum.choose(tasksPerStep, async (cursor, count) => {
-        const { tasks } = await this.#training(this.#config.seed, cursor, count);
+    return this.next(this.dependsOnVisits ? this.#cursor : (step - 1) * tasksPerStep, tasksPerStep);
+  }
+
+  /** @returns `count` tasks of the shuffled training split from a position: consecutive ones, or those that the curriculum chooses. */
+  async next(cursor: number, count: number): Promise<StepTasks> {
+    const { seed } = this.#config;
+    if (this.#curriculum !== undefined) {
+      return this.#curriculum.choose(cursor, count, async (from, each) => {
+        const { tasks } = await this.#training(seed, from, each);
         return tasks;
       });
     }
-    return this.#training(this.#config.seed, (step - 1) * tasksPerStep, tasksPerStep);
+    const batch = await this.#training(seed, cursor, count);
+    return { ...batch, nextCursor: cursor + count, numPassedOver: 0 };
   }
 
   /** @returns the tasks of the warm start: the training split, shuffled in an order used only for the warm start. */

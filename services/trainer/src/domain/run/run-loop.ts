@@ -49,12 +49,12 @@ async function restore(context: RunContext): Promise<void> {
     return;
   }
   const { version, recovery } = progress;
-  if (tasks.curriculum !== undefined) {
+  if (tasks.dependsOnVisits) {
     const visits = await reporter.untilAvailable(
       { text: "the database (visits of tasks)", owner: WaitOwner.database },
       () => ledger.visits(run.runId),
     );
-    tasks.curriculum.record(visits);
+    tasks.record(visits);
   }
   const needsOptimizer = version < run.config.trainer.steps;
   await removeOldStates(context, {

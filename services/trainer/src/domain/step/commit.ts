@@ -28,7 +28,7 @@ export interface VersionToCommit {
   readonly troubles?: GatheredTroubles | undefined;
   /** Bytes that the episodes of the step take in the stream. @default 0 */
   readonly stepBytes?: number;
-  /** Present for a run with a curriculum. */
+  /** Present if the tasks of later steps depend on them. */
   readonly visits?: readonly TaskVisitRow[];
 }
 

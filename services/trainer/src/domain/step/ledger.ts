@@ -40,7 +40,7 @@ export interface Commit {
   readonly metrics: Readonly<Record<string, number>>;
   /** Failures in the step's rollouts; absent = nothing went wrong. */
   readonly troubles?: GatheredTroubles | undefined;
-  /** Present for a run with a curriculum. */
+  /** Present if the tasks of later steps depend on them. */
   readonly visits?: readonly TaskVisitRow[];
   /** First position of the stream that is still needed. */
   readonly nextSequence: number;

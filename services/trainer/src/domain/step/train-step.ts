@@ -1,46 +1,35 @@
 /** One step: tasks, rollouts, credit, optimizer, commit. */
 
-import { Outcome, type Slot, Split } from "@hone/core";
 import {
   addRolloutMetrics,
   assignCredit,
   type Credit,
-  type Group,
   hasAdvantage,
   MetricSet,
-  playsBaseline,
   Reduction,
   rolloutTokenCount,
   successOf,
-  versionRange,
 } from "@hone/rl";
 import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
-import { compareGroups } from "../credit/compare-groups.ts";
 import { type KlRewardContext, klRewardsOf } from "../credit/kl-reward.ts";
 import { countStepPhase } from "../report/run-metrics.ts";
 import { type GatheredTroubles, RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
-import { reportTroubles } from "../report/troubles.ts";
-import type { Job } from "../rollouts/jobs.ts";
-import { batchSlots } from "../rollouts/rollout-gatherer.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
-import type { StepTasks } from "../rollouts/split-tasks.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { dropUnneededEpisodes, episodeBytes } from "../state/episode-room.ts";
 import { commitVersion } from "./commit.ts";
 import { type LearnContext, learn } from "./learn.ts";
 import type { TaskVisitRow } from "./ledger.ts";
 import type { Optimised } from "./optimise.ts";
+import { type PlayContext, type PlayedGroups, playGroups, rolloutsOf } from "./play-groups.ts";
 import { traceTraining } from "./trace-training.ts";
-import { leaveOutUntrainable } from "./trainable.ts";
 
-/** What gathering a step's rollouts needs. */
-type GatherContext = Parameters<typeof compareGroups>[0] & Pick<RunContext, "engine" | "gatherer">;
-type StepContext = GatherContext &
+type StepContext = PlayContext &
   LearnContext &
   KlRewardContext &
   Parameters<typeof commitVersion>[0] &
-  Pick<RunContext, "tasks" | "userAdvantage">;
+  Pick<RunContext, "userAdvantage">;
 
 /** Makes version `step` from version `step - 1`. */
 export async function trainStep(context: StepContext, step: number): Promise<void> {
@@ -56,23 +45,20 @@ export async function trainStep(context: StepContext, step: number): Promise<voi
 }
 
 async function trainStepInside(context: StepContext, step: number, span: Span): Promise<void> {
-  const { reporter } = context;
+  const { reporter, run } = context;
   const parent = contextOf(span);
   const began = performance.now();
   reporter.phase(RunPhase.rollout, step);
-  const batch = await withSpan(SpanName.stepBatch, { parent }, () => context.tasks.step(step));
-  const jobs = jobsOf(context, step, batch);
-  const { scored, baselines } = await withSpan(SpanName.stepRollouts, { parent }, () =>
-    gatherStep(context, step, jobs),
-  );
+  const groups = await playGroups(context, step, parent);
+  const { troubles } = groups;
   const gathered = performance.now();
-  const troubles = reportTroubles(context, `step ${step}`, [...scored, ...baselines]);
 
   reporter.phase(RunPhase.train, step);
   const metrics = new MetricSet();
-  const tokenRewards = await klRewardsOf(context, step, scored, metrics);
-  const credit = creditOf(context, scored, baselines, tokenRewards);
-  addStepMetrics(metrics, credit, scored, context);
+  const trainable = groups.trained.flatMap(({ rollouts }) => rollouts);
+  const tokenRewards = await klRewardsOf(context, step, trainable, metrics);
+  const credit = assignCredit(groups.trained, run.config.algorithm, context.userAdvantage, tokenRewards);
+  addStepMetrics(metrics, context, groups, credit);
   const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>
     learn(context, step, credit, metrics),
   );
@@ -80,19 +66,18 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   const trained = performance.now();
   addTimes(metrics, { rollout: gathered - began, train: trained - gathered });
 
-  const visits = visitsOf(context, step, batch, scored);
-  if (batch.numPassedOver !== undefined) metrics.add("tasks/passed_over", Reduction.sum, batch.numPassedOver);
+  const visits = visitsOf(context, step, groups);
   const times = await withSpan(SpanName.stepCommit, { parent }, () =>
     commitVersion(context, {
       version: step,
       trained: credit.groups.flatMap(({ rollouts }) => rollouts),
       metrics: metrics.toRecord(),
       troubles,
-      stepBytes: episodeBytes([...scored, ...baselines]),
+      stepBytes: episodeBytes(rolloutsOf(groups.played)),
       ...(visits !== undefined && { visits }),
     }),
   );
-  if (visits !== undefined) context.tasks.curriculum?.record(visits);
+  if (visits !== undefined) context.tasks.record(visits);
   addTimes(metrics, { commit: times.commitMs, publish: times.publishMs, step: performance.now() - began });
   finishStep(context, step, { metrics, troubles, credit, optimised, span });
 }
@@ -125,111 +110,47 @@ function finishStep(
   void dropUnneededEpisodes(context);
 }
 
-/** The jobs of a step: those that are trained, and one for each task that is only compared with, where the advantage wants it. */
-interface StepJobs {
-  readonly trained: readonly Job[];
-  readonly baselines: readonly Job[];
-}
-
-function jobsOf({ run }: Pick<RunContext, "run">, step: number, batch: StepTasks): StepJobs {
-  const { rollout, algorithm } = run.config;
-  const { groupSize, sampling } = rollout;
-  const jobOf = (slot: Slot, chosen: Job["sampling"]): Job => ({
-    slot,
-    task: batch.tasks[slot.task]!,
-    cursor: batch.cursors[slot.task]!,
-    sampling: chosen,
-    lowestVersion: step - 1,
-    highestVersion: step - 1,
-  });
-  const slots = batchSlots(Split.train, step, batch.tasks.length, groupSize);
-  const baselines = playsBaseline(algorithm.advantage)
-    ? batch.tasks.map((_, task) => ({ split: Split.train, step, task, index: groupSize }))
-    : [];
-  return {
-    trained: slots.map((slot) => jobOf(slot, sampling)),
-    baselines: baselines.map((slot) => jobOf(slot, { ...sampling, temperature: 0 })),
-  };
-}
-
-/** @returns the rollouts of both kinds of jobs, each in the order of the jobs. */
-async function gatherStep(
-  context: GatherContext,
-  step: number,
-  { trained, baselines }: StepJobs,
-): Promise<{ scored: readonly ScoredRollout[]; baselines: readonly ScoredRollout[] }> {
-  const { gatherer, reporter } = context;
-  const gathered = await gatherer.gather(
-    `step ${step}`,
-    [...trained, ...baselines],
-    (rolloutsDone, rolloutsTotal) => reporter.progress({ step, rolloutsDone, rolloutsTotal }),
-  );
-  const trainable = leaveOutUntrainable(context, gathered.slice(0, trained.length)).map((rollout) =>
-    markStale(rollout, step - 1),
-  );
-  return {
-    scored: await compareGroups(context, trainable),
-    baselines: gathered.slice(trained.length).map((rollout) => markStale(rollout, step - 1)),
-  };
-}
-
-/** Tokens of any other version than the one asked for must not be trained (architecture, part 5, rule 6). */
-function markStale(rollout: ScoredRollout, version: number): ScoredRollout {
-  const range = versionRange(rollout);
-  if (range === undefined || (range.lowest === version && range.highest === version)) return rollout;
-  const reason = `its tokens are of the versions ${range.lowest} to ${range.highest}, and ${version} was asked for`;
-  return { ...rollout, outcome: Outcome.stale, reason };
-}
-
-function creditOf(
-  { run, userAdvantage }: Pick<RunContext, "run" | "userAdvantage">,
-  scored: readonly ScoredRollout[],
-  baselines: readonly ScoredRollout[],
-  tokenRewards: ReadonlyMap<ScoredRollout, Float64Array> | undefined,
-): Credit<ScoredRollout> {
-  const { groupSize } = run.config.rollout;
-  const groups: Group<ScoredRollout>[] = [];
-  for (let begin = 0; begin < scored.length; begin += groupSize) {
-    const rollouts = scored.slice(begin, begin + groupSize);
-    const { task } = rollouts[0]!.slot;
-    const baseline = baselines[task];
-    groups.push({ task, rollouts, ...(baseline !== undefined && { baseline }) });
-  }
-  return assignCredit(groups, run.config.algorithm, userAdvantage, tokenRewards);
-}
-
-/** The result of each task of the step, for the curriculum; undefined where there is none. */
+/** The result of each task of the step, for the steps to come; undefined if their tasks do not depend on it. */
 function visitsOf(
-  { run }: Pick<RunContext, "run">,
+  { run, tasks }: Pick<RunContext, "run" | "tasks">,
   step: number,
-  { tasks, nextCursor }: StepTasks,
-  scored: readonly ScoredRollout[],
+  { played, tasks: playedTasks, nextCursor }: PlayedGroups,
 ): TaskVisitRow[] | undefined {
-  if (nextCursor === undefined) return undefined;
-  const { rollout, algorithm, trainer } = run.config;
-  return tasks.map(({ id }, task) => {
-    const rollouts = scored.slice(task * rollout.groupSize, (task + 1) * rollout.groupSize);
-    return {
-      step,
-      task,
-      taskId: id,
-      success: successOf(rollouts, algorithm.outcomes, trainer.eval),
-      nextCursor,
-    };
-  });
+  if (!tasks.dependsOnVisits) return undefined;
+  const { algorithm, trainer } = run.config;
+  return played.map(({ task, rollouts }) => ({
+    step,
+    task,
+    taskId: playedTasks[task]!.id,
+    success: successOf(rollouts, algorithm.outcomes, trainer.eval),
+    nextCursor,
+  }));
 }
 
 function addStepMetrics(
   metrics: MetricSet,
-  credit: Credit,
-  scored: readonly ScoredRollout[],
   { run }: Pick<RunContext, "run">,
+  groups: PlayedGroups,
+  credit: Credit,
 ): void {
-  addRolloutMetrics(metrics, scored, run.config.algorithm.outcomes);
+  const { played, trained: chosen, surplusCount, batchCount, numPassedOver } = groups;
+  const { algorithm, dataset } = run.config;
+  addRolloutMetrics(
+    metrics,
+    played.flatMap(({ rollouts }) => rollouts),
+    algorithm.outcomes,
+  );
   const flat = credit.groups.filter((group) => !group.rollouts.some(hasAdvantage)).length;
   metrics.add("groups/used", Reduction.sum, credit.groups.length - flat);
   metrics.add("groups/flat", Reduction.sum, flat);
   metrics.add("groups/empty", Reduction.sum, credit.emptyGroupCount);
+  if (algorithm.dynamicSampling !== undefined) {
+    metrics.add("groups/played", Reduction.sum, played.length);
+    metrics.add("groups/filtered", Reduction.sum, played.length - chosen.length - surplusCount);
+    metrics.add("groups/surplus", Reduction.sum, surplusCount);
+    metrics.add("sampling/batches", Reduction.sum, batchCount);
+  }
+  if (dataset.curriculum !== undefined) metrics.add("tasks/passed_over", Reduction.sum, numPassedOver);
   for (const [name, value] of Object.entries(credit.metrics)) {
     metrics.add(name, Reduction.last, value);
   }

@@ -1,0 +1,54 @@
+/**
+ * Dynamic sampling (DAPO, Yu et al., 2025, https://arxiv.org/abs/2503.14476, section 3.2): a step trains only groups that teach
+ * something, and plays more tasks until it has enough of them.
+ *
+ * All of it is a function of the results of the groups played so far, in the order of their tasks, and of nothing else: a step
+ * that is started again chooses the same groups.
+ */
+
+import { isPassed, type PassRule } from "../../metrics/evaluation-metrics.ts";
+import { rewardOf } from "../../rewards.ts";
+import { type Group, type Rollout, rolloutTokenCount } from "../../rollout.ts";
+import type { OutcomeRules } from "../schema.ts";
+import { filterFlatGroups } from "./flat-groups.ts";
+import type { DynamicSamplingConfig } from "./schema.ts";
+
+/** How a run file says what a rollout's result is. */
+export interface ResultRules extends Pick<PassRule, "passReward"> {
+  readonly outcomes: OutcomeRules;
+}
+
+/**
+ * @returns the groups that teach, in their order: those in which the metric differs. Rollouts that are not trained are not
+ *   looked at; the baseline of a group is.
+ */
+export function groupsThatTeach<R extends Rollout>(
+  groups: readonly Group<R>[],
+  { metric }: Pick<DynamicSamplingConfig, "metric">,
+  { outcomes, passReward }: ResultRules,
+): readonly Group<R>[] {
+  const figuresOf = ({ rollouts, baseline }: Group<R>): number[] => {
+    const trained = rollouts.filter((rollout) => rolloutTokenCount(rollout) > 0);
+    return [...trained, ...(baseline === undefined ? [] : [baseline])].flatMap((rollout) => {
+      const reward = rewardOf(rollout, outcomes);
+      if (reward === undefined) return [];
+      return metric === "reward" ? reward : Number(isPassed(rollout, reward, passReward));
+    });
+  };
+  const comparable = groups.filter((group) => figuresOf(group).length > 1);
+  return filterFlatGroups(comparable, figuresOf).kept;
+}
+
+/**
+ * How many tasks the next batch of a step has: as many as should complete the step if as large a share of them teaches as until
+ * now, and never more than the step trains.
+ * @param wanted groups that the step trains.
+ * @param teaching groups that teach among those played so far.
+ * @param played groups played so far in the step.
+ * @returns 0 if the step is complete.
+ */
+export function nextBatchSize(wanted: number, teaching: number, played: number): number {
+  if (teaching >= wanted) return 0;
+  if (teaching === 0) return wanted;
+  return Math.min(wanted, Math.ceil(((wanted - teaching) * played) / teaching));
+}

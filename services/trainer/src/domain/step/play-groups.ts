@@ -1,0 +1,151 @@
+/**
+ * Plays the groups of a step: gets tasks, publishes their jobs, gathers the rollouts, and asks the judges that compare groups.
+ *
+ * P1: Without dynamic sampling a step plays one batch of tasks and trains all of its groups.
+ * P2: With it, batch follows batch until enough groups teach; the step trains the first of those, in the order of their tasks.
+ * P3: Which tasks are played and which groups are trained depends only on the results of earlier tasks, never on the order of
+ *     arrival: a step that is started again after a crash asks for the same rollouts and trains the same groups.
+ */
+
+import { Outcome, type Slot, Split } from "@hone/core";
+import { type Group, groupsThatTeach, nextBatchSize, playsBaseline, versionRange } from "@hone/rl";
+import { type Context, SpanName, withSpan } from "@hone/telemetry";
+import { compareGroups } from "../credit/compare-groups.ts";
+import type { GatheredTroubles } from "../report/run-status.ts";
+import { reportTroubles } from "../report/troubles.ts";
+import { batchSlots } from "../rollouts/batch-slots.ts";
+import type { Job, Task } from "../rollouts/jobs.ts";
+import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
+import type { StepTasks } from "../rollouts/split-tasks.ts";
+import type { RunContext } from "../run/run-context.ts";
+import { leaveOutUntrainable } from "./trainable.ts";
+
+/** What playing a step's groups needs. */
+export type PlayContext = Parameters<typeof compareGroups>[0] &
+  Pick<RunContext, "engine" | "gatherer" | "tasks">;
+
+type StepGroup = Group<ScoredRollout>;
+
+/** The groups of a step, each list in the order of the tasks. */
+export interface PlayedGroups {
+  readonly played: readonly StepGroup[];
+  /** Those that the step trains. */
+  readonly trained: readonly StepGroup[];
+  /** Number of groups that teach and are not trained, because the step has enough. */
+  readonly surplusCount: number;
+  readonly batchCount: number;
+  /** One for each group that was played. */
+  readonly tasks: readonly Task[];
+  /** Position from which the next step takes its tasks. */
+  readonly nextCursor: number;
+  /** Tasks that the curriculum considered and did not choose. */
+  readonly numPassedOver: number;
+  readonly troubles: GatheredTroubles | undefined;
+}
+
+/**
+ * @param parent the step's span.
+ * @throws {UniformFailureError} if all rollouts failed for one reason and the run file does not allow that.
+ */
+export async function playGroups(context: PlayContext, step: number, parent: Context): Promise<PlayedGroups> {
+  const { run, tasks } = context;
+  const { algorithm, rollout, trainer } = run.config;
+  const { dynamicSampling } = algorithm;
+  const rules = { outcomes: algorithm.outcomes, passReward: trainer.eval.passReward };
+  let batch = await withSpan(SpanName.stepBatch, { parent }, () => tasks.step(step));
+  const chosen = [...batch.tasks];
+  let { numPassedOver } = batch;
+  let played: readonly StepGroup[] = [];
+  for (let batchCount = 1; ; batchCount++) {
+    const jobs = jobsOf(context, step, batch, played.length);
+    const groups = await withSpan(SpanName.stepRollouts, { parent }, () =>
+      gatherGroups(context, step, jobs, rolloutsOf(played).length),
+    );
+    played = [...played, ...groups];
+    const troubles = reportTroubles(context, `step ${step}`, rolloutsOf(played));
+    const { nextCursor } = batch;
+    const result = { played, batchCount, tasks: chosen, nextCursor, numPassedOver, troubles };
+    if (dynamicSampling === undefined) return { ...result, trained: played, surplusCount: 0 }; // P1
+    const teaching = groupsThatTeach(played, dynamicSampling, rules);
+    const size = nextBatchSize(rollout.tasksPerStep, teaching.length, played.length);
+    if (size === 0 || batchCount === dynamicSampling.maxBatches) {
+      const trained = teaching.slice(0, rollout.tasksPerStep); // P2
+      return { ...result, trained, surplusCount: teaching.length - trained.length };
+    }
+    batch = await withSpan(SpanName.stepBatch, { parent }, () => tasks.next(nextCursor, size));
+    chosen.push(...batch.tasks);
+    numPassedOver += batch.numPassedOver;
+  }
+}
+
+/** @returns all rollouts of groups, baselines included. */
+export function rolloutsOf(groups: readonly StepGroup[]): ScoredRollout[] {
+  return groups.flatMap(({ rollouts, baseline }) =>
+    baseline === undefined ? rollouts : [...rollouts, baseline],
+  );
+}
+
+/** The jobs of a batch: those that may be trained, and one for each task that is only compared with, where the advantage wants it. */
+interface BatchJobs {
+  readonly trained: readonly Job[];
+  readonly baselines: readonly Job[];
+}
+
+/** @param firstTask index of the batch's first task within the step. */
+function jobsOf(
+  { run }: Pick<RunContext, "run">,
+  step: number,
+  batch: StepTasks,
+  firstTask: number,
+): BatchJobs {
+  const { rollout, algorithm } = run.config;
+  const { groupSize, sampling } = rollout;
+  const jobOf = (slot: Slot, chosen: Job["sampling"]): Job => ({
+    slot,
+    task: batch.tasks[slot.task - firstTask]!,
+    cursor: batch.cursors[slot.task - firstTask]!,
+    sampling: chosen,
+    lowestVersion: step - 1,
+    highestVersion: step - 1,
+  });
+  const slots = batchSlots(Split.train, step, batch.tasks.length, groupSize, firstTask);
+  const baselines = playsBaseline(algorithm.advantage)
+    ? batch.tasks.map((_, i) => ({ split: Split.train, step, task: firstTask + i, index: groupSize }))
+    : [];
+  return {
+    trained: slots.map((slot) => jobOf(slot, sampling)),
+    baselines: baselines.map((slot) => jobOf(slot, { ...sampling, temperature: 0 })),
+  };
+}
+
+/** @param before number of the step's rollouts that were gathered before. */
+async function gatherGroups(
+  context: Pick<PlayContext, "gatherer"> & Parameters<typeof compareGroups>[0] & Pick<RunContext, "engine">,
+  step: number,
+  { trained, baselines }: BatchJobs,
+  before: number,
+): Promise<StepGroup[]> {
+  const { gatherer, reporter, run } = context;
+  const { groupSize } = run.config.rollout;
+  const gathered = await gatherer.gather(`step ${step}`, [...trained, ...baselines], (done, total) =>
+    reporter.progress({ step, rolloutsDone: before + done, rolloutsTotal: before + total }),
+  );
+  const trainable = leaveOutUntrainable(context, gathered.slice(0, trained.length)).map((rollout) =>
+    markStale(rollout, step - 1),
+  );
+  const scored = await compareGroups(context, trainable);
+  const compared = gathered.slice(trained.length).map((rollout) => markStale(rollout, step - 1));
+  return Array.from({ length: scored.length / groupSize }, (_, i) => {
+    const rollouts = scored.slice(i * groupSize, (i + 1) * groupSize);
+    const baseline = compared[i];
+    return { task: rollouts[0]!.slot.task, rollouts, ...(baseline !== undefined && { baseline }) };
+  });
+}
+
+/** Tokens of any other version than the one asked for must not be trained (architecture, part 5, rule 6). */
+function markStale(rollout: ScoredRollout, version: number): ScoredRollout {
+  const range = versionRange(rollout);
+  if (range === undefined || (range.lowest === version && range.highest === version)) return rollout;
+  const reason = `its tokens are of the versions ${range.lowest} to ${range.highest}, and ${version} was asked for`;
+  return { ...rollout, outcome: Outcome.stale, reason };
+}
