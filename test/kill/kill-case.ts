@@ -10,9 +10,9 @@ import { RunStateSchema } from "@hone/proto-gen/run";
 import { eventually, temporaryFolder } from "@hone/testing";
 import { publishRequest, refusalIn, stageOf, untilEnded } from "../support/follow.ts";
 import { type LakeRunOptions, lakeRun } from "../support/lake-run.ts";
+import { leftoversOf, storedRollouts } from "../support/leftovers.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 import { complaintsAbout } from "./compare-outcomes.ts";
-import { leftoversOf, storedRollouts } from "./leftovers.ts";
 import { MomentControl } from "./moment-control.ts";
 import {
   MOMENTS,

@@ -20,6 +20,7 @@ export interface LakeRunOptions {
   /** Replaces the shape of the example's model, but not its tokenizer. */
   readonly shape?: Partial<Omit<ModelInit, "tokenizer">>;
   readonly dynamicSampling?: RunConfig["algorithm"]["dynamicSampling"];
+  readonly redundancy?: RunConfig["rollout"]["redundancy"];
 }
 
 /** The example's run file with its agent and tokenizer inlined, so that it can be published. */
@@ -39,7 +40,7 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
         ...dataset,
         eval: { ...dataset.eval, seeds: { from: seeds.from, to: seeds.from + options.evalTasks } },
       },
-      rollout: { ...rollout, tasksPerStep: options.tasksPerStep },
+      rollout: { ...rollout, tasksPerStep: options.tasksPerStep, redundancy: options.redundancy },
       algorithm: { ...algorithm, dynamicSampling: options.dynamicSampling },
       trainer: {
         ...trainer,

@@ -105,7 +105,7 @@ function* judgeContradictions({ dataset, judge }: Checked): Generator<Contradict
 }
 
 function* rolloutContradictions({ rollout, algorithm, judge }: Checked): Generator<Contradiction> {
-  const { tasksPerStep, groupSize } = rollout;
+  const { tasksPerStep, groupSize, redundancy } = rollout;
   if (groupSize === 1 && comparesGroup(algorithm.advantage)) {
     const why = `as ${algorithm.advantage.kind} compares the rollouts of a group`;
     yield { path: ["rollout", "groupSize"], allowed: `at least 2, ${why}` };
@@ -120,14 +120,18 @@ function* rolloutContradictions({ rollout, algorithm, judge }: Checked): Generat
     const allowed = "left out where rollout.groupSize is 1, as nothing differs within a group of one";
     yield { path: ["algorithm", "dynamicSampling"], allowed };
   }
-  const perTask = groupSize + Number(playsBaseline(advantage));
-  const batches = dynamicSampling?.maxBatches ?? 1;
-  if (tasksPerStep * perTask * batches > MAX_ROLLOUTS_PER_STEP) {
-    const rollouts = perTask === groupSize ? `groupSize (${groupSize})` : `(groupSize (${groupSize}) + 1)`;
-    const ofBatches = batches === 1 ? "" : ` x algorithm.dynamicSampling.maxBatches (${batches})`;
+  if (redundancy !== undefined && playsBaseline(advantage)) {
+    const allowed = `left out where advantage.kind is "${advantage.kind}", which waits for the baseline of each task`;
+    yield { path: ["rollout", "redundancy"], allowed };
+  }
+  const perTask = groupSize + (redundancy?.rollouts ?? 0) + Number(playsBaseline(advantage));
+  const perBatch = (tasksPerStep + (redundancy?.tasks ?? 0)) * perTask;
+  const count = perBatch * (dynamicSampling?.maxBatches ?? 1);
+  if (count > MAX_ROLLOUTS_PER_STEP) {
+    const parts = "baselines, redundancy and batches of dynamic sampling included";
     yield {
       path: ["rollout", "tasksPerStep"],
-      allowed: `such that tasksPerStep x ${rollouts}${ofBatches} is at most ${MAX_ROLLOUTS_PER_STEP}`,
+      allowed: `such that a step has at most ${MAX_ROLLOUTS_PER_STEP} rollouts, ${parts}; here it may have ${count}`,
     };
   }
 }

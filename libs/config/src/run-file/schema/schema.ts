@@ -195,6 +195,13 @@ export const runFileKeys = z.strictObject({
   rollout: z.strictObject({
     tasksPerStep: wholeNumber.min(1).max(MAX_TASKS_PER_STEP),
     groupSize: wholeNumber.min(1).max(MAX_GROUP_SIZE),
+    /** What a step starts beyond that; the groups and rollouts that finish first are trained. Absent = nothing. */
+    redundancy: z
+      .strictObject({
+        tasks: wholeNumber.min(0).max(MAX_TASKS_PER_STEP).default(0),
+        rollouts: wholeNumber.min(0).max(MAX_GROUP_SIZE).default(0),
+      })
+      .optional(),
     maxTurns: wholeNumber.min(1).max(1_000).default(10),
     maxContextTokens: wholeNumber.min(1).max(1_048_576).default(4_096),
     /** Time limit of one attempt; waiting for Hone's own services does not count. */

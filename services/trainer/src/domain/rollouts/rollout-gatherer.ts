@@ -12,6 +12,8 @@
  * G6: While the stream of episodes is full, episodes that the run no longer needs are dropped again and again, because other
  *     readers may have needed them until now. If that is not enough and the run keeps episodes for a replay of steps, this
  *     tenure of the run ends: the next one replays the steps and no longer needs those episodes.
+ * G7: If more jobs are published than rollouts are wanted, those that agent-rollout has not taken when enough have arrived are
+ *     removed. Rollouts that are being played end as stale once the next version is published; nothing waits for them.
  */
 
 import { delay, describeError, pause, RetryableError, retry, type Slot, slotKey } from "@hone/core";
@@ -24,6 +26,7 @@ import { dropUnneededEpisodes } from "../state/episode-room.ts";
 import { isReplayFree } from "../state/state-cadence.ts";
 import type { Pipeline } from "./find-cause-of-wait.ts";
 import { findCauseOfWait } from "./find-cause-of-wait.ts";
+import { FirstGroups, type WantedGroups } from "./first-groups.ts";
 import { JobPacer } from "./job-pacer.ts";
 import type { Job, JobQueue } from "./jobs.ts";
 import type { RolloutInbox } from "./rollout-inbox.ts";
@@ -92,13 +95,17 @@ export class RolloutGatherer {
   /**
    * Gathers the rollouts of `jobs`, in the order of the jobs.
    * @param what what needs the rollouts, such as "step 3"; it appears in the run's status.
+   * @param wanted if present, only the first groups that are complete are returned, and the other jobs are dropped (G7).
    */
   async gather(
     what: string,
     jobs: readonly Job[],
     onProgress: (done: number, total: number) => void,
+    wanted?: WantedGroups,
   ): Promise<ScoredRollout[]> {
     const { inbox, reporter, signal } = this.#deps;
+    const slots = jobs.map(({ slot }) => slot);
+    const total = wanted === undefined ? jobs.length : wanted.groups * wanted.rollouts;
     this.#backlogRead ??= this.#readBacklog();
     await this.#backlogRead; // G1
     const ended = new AbortController();
@@ -106,26 +113,32 @@ export class RolloutGatherer {
     const sinceMs = Date.now();
     let lastArrival = performance.now();
     const unpublished: Unpublished = { count: 0, reason: "" };
-    const collected = inbox.collect(
-      jobs.map(({ slot }) => slot),
-      (done) => {
-        lastArrival = performance.now();
-        const text = `${jobs.length - done} of ${jobs.length} rollouts of ${what}${heldText(unpublished)}`;
-        reporter.waiting({ text, owner: WaitOwner.agentRollout, key: what, sinceMs });
-        onProgress(done, jobs.length);
-      },
-      all,
-    );
+    const onArrival = (arrived: number) => {
+      lastArrival = performance.now();
+      const done = Math.min(arrived, total);
+      const text = `${total - done} of ${total} rollouts of ${what}${heldText(unpublished)}`;
+      reporter.waiting({ text, owner: WaitOwner.agentRollout, key: what, sinceMs });
+      onProgress(done, total);
+    };
+    const collected =
+      wanted === undefined
+        ? inbox.collect(slots, onArrival, all)
+        : inbox.collectFirst(slots, new FirstGroups(slots, wanted), onArrival, all);
     try {
       const published = this.#publishMissing(jobs, unpublished, all).then(() =>
         this.#heal(jobs, () => lastArrival, unpublished, all),
       );
       const explained = this.#explain(what, jobs, () => lastArrival, unpublished, all);
       // Publishing and explaining end no later than the collection, so if one of them settles the race, it has failed.
-      return await Promise.race([
+      const rollouts = await Promise.race([
         collected,
         ...[published, explained].map((each) => each.then(() => collected)),
       ]);
+      if (wanted !== undefined) {
+        ended.abort(new Error("the collection is over"));
+        await this.#dropJobs(slots);
+      }
+      return rollouts;
     } finally {
       ended.abort(new Error("the collection is over"));
       collected.catch(() => undefined);
@@ -156,6 +169,15 @@ export class RolloutGatherer {
     } finally {
       reporter.clearWait();
     }
+  }
+
+  /** Removes the run's waiting jobs, and ends the root spans of rollouts that are no longer needed (G7). */
+  async #dropJobs(slots: readonly Slot[]): Promise<void> {
+    const { run, jobs, traces, reporter } = this.#deps;
+    await reporter.untilAvailable({ text: "the queue of jobs", owner: WaitOwner.bus }, () =>
+      jobs.purge(run.runId),
+    );
+    traces.cancelled(slots);
   }
 
   /** Waits until the inbox has read everything that the stream holds at the time of the call. */

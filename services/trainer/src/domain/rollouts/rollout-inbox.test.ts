@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Slot } from "@hone/core";
 import { contextOfTraceparent } from "@hone/telemetry";
+import { FirstGroups } from "./first-groups.ts";
 import { RolloutInbox } from "./rollout-inbox.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
 
@@ -94,6 +95,24 @@ describe("RolloutInbox", () => {
     stopping.abort(new Error("stop"));
     await assert.rejects(collected, /stop/);
     assert.equal(inbox.size, 1);
+  });
+
+  test("collectFirst() takes what arrived before the call into account, and leaves nothing of its slots", async () => {
+    const inbox = new RolloutInbox(() => false, 1);
+    const slots = [slot(0), slot(1), slot(2)];
+    inbox.offer(scored(slot(2), 1));
+    inbox.offer(scored(slot(0, 2), 2));
+    const first = new FirstGroups(slots, { groups: 1, rollouts: 2 });
+    const told: number[] = [];
+    const collected = inbox.collectFirst(slots, first, (count) => told.push(count), never);
+    inbox.offer(scored(slot(1), 3));
+    inbox.offer(scored(slot(0), 4));
+    assert.deepEqual(
+      (await collected).map(({ slot }) => slot.index),
+      [1, 2],
+    );
+    assert.deepEqual(told.slice(0, 2), [1, 2]);
+    assert.deepEqual([inbox.size, inbox.neededFrom], [1, 2]);
   });
 
   test("counts what was made since a failed run was resumed, and the latest of what it replays", async () => {

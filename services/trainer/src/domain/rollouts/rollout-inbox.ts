@@ -11,12 +11,13 @@
  */
 
 import { raceAbortable, type Slot, slotKey } from "@hone/core";
+import type { FirstGroups } from "./first-groups.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
 
 /** A collection whose rollouts have not all arrived. */
 interface Waiting {
   readonly missing: Set<string>;
-  readonly onArrival: () => void;
+  readonly onArrival: (scored: ScoredRollout) => void;
   readonly done: () => void;
 }
 
@@ -75,7 +76,7 @@ export class RolloutInbox {
     this.#arrived.set(key, scored);
     for (const waiting of this.#waiting) {
       if (!waiting.missing.delete(key)) continue;
-      waiting.onArrival();
+      waiting.onArrival(scored);
       if (waiting.missing.size === 0) waiting.done();
     }
     return true;
@@ -121,5 +122,43 @@ export class RolloutInbox {
       this.#arrived.delete(key);
       return scored;
     });
+  }
+
+  /**
+   * Waits until enough groups are complete, and takes the rollouts of all slots that have arrived out of the inbox (I4).
+   * @param first chooses among the rollouts; it gets them in the order of the stream.
+   * @param onProgress called with the number of rollouts that have arrived, at once and at each arrival.
+   * @returns the chosen rollouts, in the order of their slots.
+   */
+  async collectFirst(
+    slots: readonly Slot[],
+    first: FirstGroups,
+    onProgress: (arrivedCount: number) => void,
+    signal: AbortSignal,
+  ): Promise<ScoredRollout[]> {
+    const keys = new Set(slots.map(slotKey));
+    for (const [key, scored] of this.#arrived) {
+      if (keys.has(key)) first.offer(scored);
+    }
+    const missing = new Set(this.missing(slots).map(slotKey));
+    const tell = () => onProgress(slots.length - missing.size);
+    tell();
+    if (!first.isDone) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      const onArrival = (scored: ScoredRollout) => {
+        first.offer(scored);
+        tell();
+        if (first.isDone) resolve();
+      };
+      const waiting: Waiting = { missing, onArrival, done: resolve };
+      this.#waiting.add(waiting);
+      try {
+        await raceAbortable(promise, signal);
+      } finally {
+        this.#waiting.delete(waiting);
+      }
+    }
+    for (const key of keys) this.#arrived.delete(key);
+    return first.chosen;
   }
 }

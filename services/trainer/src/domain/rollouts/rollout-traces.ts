@@ -5,7 +5,7 @@
  * the later spans of the trace (judge, train) still join it through the trace context that the messages carry.
  */
 
-import { groupIdOf, rolloutIdOf, slotKey } from "@hone/core";
+import { groupIdOf, Outcome, rolloutIdOf, type Slot, slotKey } from "@hone/core";
 import { Attr, type Context, contextOf, type Span, SpanKind, SpanName, startSpan } from "@hone/telemetry";
 import type { RunRecord } from "../run/run-record.ts";
 import type { Job } from "./jobs.ts";
@@ -49,6 +49,17 @@ export class RolloutTraces {
       [Attr.sampleCount]: rollout.samples.length,
     });
     span.end();
+  }
+
+  /** Ends the root spans of rollouts that are no longer waited for. */
+  cancelled(slots: readonly Slot[]): void {
+    for (const key of slots.map(slotKey)) {
+      const span = this.#open.get(key);
+      if (span === undefined) continue;
+      this.#open.delete(key);
+      span.setAttributes({ [Attr.outcome]: Outcome.cancelled });
+      span.end();
+    }
   }
 
   /** Ends all open spans, because this process no longer continues the run. */

@@ -54,8 +54,9 @@ export class SplitTasks {
    * @returns the first tasks of a step.
    */
   async step(step: number): Promise<StepTasks> {
-    const { tasksPerStep } = this.#config.rollout;
-    return this.next(this.dependsOnVisits ? this.#cursor : (step - 1) * tasksPerStep, tasksPerStep);
+    const { tasksPerStep, redundancy } = this.#config.rollout;
+    const count = tasksPerStep + (redundancy?.tasks ?? 0);
+    return this.next(this.dependsOnVisits ? this.#cursor : (step - 1) * count, count);
   }
 
   /** @returns `count` tasks of the shuffled training split from a position: consecutive ones, or those that the curriculum chooses. */

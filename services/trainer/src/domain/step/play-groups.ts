@@ -3,8 +3,10 @@
  *
  * P1: Without dynamic sampling a step plays one batch of tasks and trains all of its groups.
  * P2: With it, batch follows batch until enough groups teach; the step trains the first of those, in the order of their tasks.
- * P3: Which tasks are played and which groups are trained depends only on the results of earlier tasks, never on the order of
- *     arrival: a step that is started again after a crash asks for the same rollouts and trains the same groups.
+ *     If the run starts more than it needs, the groups and rollouts that finish first count (see first-groups.ts).
+ * P3: Which tasks are played and which groups are trained depends only on the results of earlier tasks and, with redundancy, on
+ *     the order of the stored stream: a step that is started again after a crash asks for the same rollouts and trains the same
+ *     groups.
  */
 
 import { Outcome, type Slot, Split } from "@hone/core";
@@ -33,8 +35,10 @@ export interface PlayedGroups {
   readonly trained: readonly StepGroup[];
   /** Number of groups that teach and are not trained, because the step has enough. */
   readonly surplusCount: number;
+  /** Number of rollouts that were started and not waited for, because others finished before them. */
+  readonly unneededCount: number;
   readonly batchCount: number;
-  /** One for each group that was played. */
+  /** All tasks of the step; a group's index is that of its task. */
   readonly tasks: readonly Task[];
   /** Position from which the next step takes its tasks. */
   readonly nextCursor: number;
@@ -51,20 +55,26 @@ export async function playGroups(context: PlayContext, step: number, parent: Con
   const { run, tasks } = context;
   const { algorithm, rollout, trainer } = run.config;
   const { dynamicSampling } = algorithm;
+  const spareTasks = rollout.redundancy?.tasks ?? 0;
   const rules = { outcomes: algorithm.outcomes, passReward: trainer.eval.passReward };
   let batch = await withSpan(SpanName.stepBatch, { parent }, () => tasks.step(step));
-  const chosen = [...batch.tasks];
-  let { numPassedOver } = batch;
+  const asked: Task[] = [];
+  let unneededCount = 0;
+  let numPassedOver = 0;
   let played: readonly StepGroup[] = [];
   for (let batchCount = 1; ; batchCount++) {
-    const jobs = jobsOf(context, step, batch, played.length);
+    const jobs = jobsOf(context, step, batch, asked.length);
+    asked.push(...batch.tasks);
+    numPassedOver += batch.numPassedOver;
+    const wanted = batch.tasks.length - spareTasks;
     const groups = await withSpan(SpanName.stepRollouts, { parent }, () =>
-      gatherGroups(context, step, jobs, rolloutsOf(played).length),
+      gatherGroups(context, step, jobs, { wanted, before: rolloutsOf(played).length }),
     );
     played = [...played, ...groups];
+    unneededCount += jobs.trained.length - wanted * rollout.groupSize;
     const troubles = reportTroubles(context, `step ${step}`, rolloutsOf(played));
     const { nextCursor } = batch;
-    const result = { played, batchCount, tasks: chosen, nextCursor, numPassedOver, troubles };
+    const result = { played, unneededCount, batchCount, tasks: asked, nextCursor, numPassedOver, troubles };
     if (dynamicSampling === undefined) return { ...result, trained: played, surplusCount: 0 }; // P1
     const teaching = groupsThatTeach(played, dynamicSampling, rules);
     const size = nextBatchSize(rollout.tasksPerStep, teaching.length, played.length);
@@ -72,9 +82,7 @@ export async function playGroups(context: PlayContext, step: number, parent: Con
       const trained = teaching.slice(0, rollout.tasksPerStep); // P2
       return { ...result, trained, surplusCount: teaching.length - trained.length };
     }
-    batch = await withSpan(SpanName.stepBatch, { parent }, () => tasks.next(nextCursor, size));
-    chosen.push(...batch.tasks);
-    numPassedOver += batch.numPassedOver;
+    batch = await withSpan(SpanName.stepBatch, { parent }, () => tasks.next(nextCursor, size + spareTasks));
   }
 }
 
@@ -99,7 +107,7 @@ function jobsOf(
   firstTask: number,
 ): BatchJobs {
   const { rollout, algorithm } = run.config;
-  const { groupSize, sampling } = rollout;
+  const { groupSize, redundancy, sampling } = rollout;
   const jobOf = (slot: Slot, chosen: Job["sampling"]): Job => ({
     slot,
     task: batch.tasks[slot.task - firstTask]!,
@@ -108,7 +116,8 @@ function jobsOf(
     lowestVersion: step - 1,
     highestVersion: step - 1,
   });
-  const slots = batchSlots(Split.train, step, batch.tasks.length, groupSize, firstTask);
+  const startedPerGroup = groupSize + (redundancy?.rollouts ?? 0);
+  const slots = batchSlots(Split.train, step, batch.tasks.length, startedPerGroup, firstTask);
   const baselines = playsBaseline(algorithm.advantage)
     ? batch.tasks.map((_, i) => ({ split: Split.train, step, task: firstTask + i, index: groupSize }))
     : [];
@@ -118,23 +127,30 @@ function jobsOf(
   };
 }
 
-/** @param before number of the step's rollouts that were gathered before. */
+/**
+ * @param wanted number of groups that are waited for.
+ * @param before number of the step's rollouts that were gathered before.
+ */
 async function gatherGroups(
-  context: Pick<PlayContext, "gatherer"> & Parameters<typeof compareGroups>[0] & Pick<RunContext, "engine">,
+  context: PlayContext,
   step: number,
   { trained, baselines }: BatchJobs,
-  before: number,
+  { wanted, before }: { wanted: number; before: number },
 ): Promise<StepGroup[]> {
   const { gatherer, reporter, run } = context;
-  const { groupSize } = run.config.rollout;
-  const gathered = await gatherer.gather(`step ${step}`, [...trained, ...baselines], (done, total) =>
-    reporter.progress({ step, rolloutsDone: before + done, rolloutsTotal: before + total }),
+  const { groupSize, redundancy } = run.config.rollout;
+  const gathered = await gatherer.gather(
+    `step ${step}`,
+    [...trained, ...baselines],
+    (done, total) => reporter.progress({ step, rolloutsDone: before + done, rolloutsTotal: before + total }),
+    redundancy && { groups: wanted, rollouts: groupSize },
   );
-  const trainable = leaveOutUntrainable(context, gathered.slice(0, trained.length)).map((rollout) =>
+  const count = wanted * groupSize;
+  const trainable = leaveOutUntrainable(context, gathered.slice(0, count)).map((rollout) =>
     markStale(rollout, step - 1),
   );
   const scored = await compareGroups(context, trainable);
-  const compared = gathered.slice(trained.length).map((rollout) => markStale(rollout, step - 1));
+  const compared = gathered.slice(count).map((rollout) => markStale(rollout, step - 1));
   return Array.from({ length: scored.length / groupSize }, (_, i) => {
     const rollouts = scored.slice(i * groupSize, (i + 1) * groupSize);
     const baseline = compared[i];

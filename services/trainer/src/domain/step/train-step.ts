@@ -134,7 +134,7 @@ function addStepMetrics(
   credit: Credit,
 ): void {
   const { played, trained: chosen, surplusCount, batchCount, numPassedOver } = groups;
-  const { algorithm, dataset } = run.config;
+  const { algorithm, dataset, rollout } = run.config;
   addRolloutMetrics(
     metrics,
     played.flatMap(({ rollouts }) => rollouts),
@@ -150,6 +150,7 @@ function addStepMetrics(
     metrics.add("groups/surplus", Reduction.sum, surplusCount);
     metrics.add("sampling/batches", Reduction.sum, batchCount);
   }
+  if (rollout.redundancy !== undefined) metrics.add("rollouts/unneeded", Reduction.sum, groups.unneededCount);
   if (dataset.curriculum !== undefined) metrics.add("tasks/passed_over", Reduction.sum, numPassedOver);
   for (const [name, value] of Object.entries(credit.metrics)) {
     metrics.add(name, Reduction.last, value);
