@@ -8,20 +8,13 @@
 
 import { delay } from "@hone/core";
 import { type Consumer, type ConsumerMessages, DeliverPolicy } from "@nats-io/jetstream";
-import type { MsgHdrs } from "@nats-io/nats-core";
 import type { Bus } from "../bus.ts";
+import type { StoredMessage } from "../payloads/payload.ts";
 import { DurableName, untilDurable } from "../streams/durables.ts";
 import { isBeyondStream } from "../streams/stream-reset.ts";
 import { StreamName } from "../streams/streams.ts";
 import { subjects } from "../subjects.ts";
 import { ENVELOPE_BYTES, REOPEN_DELAY_MS, STEADY_PULL } from "./read-ordered.ts";
-
-/** A message as the stream holds it. */
-export interface StoredBody {
-  readonly subject: string;
-  readonly data: Uint8Array;
-  readonly headers?: MsgHdrs | undefined;
-}
 
 /** The finished episodes of a few steps of most runs. */
 const DEFAULT_MAX_BYTES = 64 * 1024 ** 2;
@@ -29,14 +22,14 @@ const DEFAULT_MAX_BYTES = 64 * 1024 ** 2;
 /** Finished episodes by their positions. If there is no space for another one, the oldest go. */
 export class KeptEpisodes {
   readonly #maxBytes: number;
-  readonly #episodes = new Map<number, StoredBody>();
+  readonly #episodes = new Map<number, StoredMessage>();
   #bytes = 0;
 
   constructor(maxBytes = DEFAULT_MAX_BYTES) {
     this.#maxBytes = maxBytes;
   }
 
-  keep(position: number, { subject, data, headers }: StoredBody): void {
+  keep(position: number, { subject, data, headers }: StoredMessage): void {
     this.take(position); // a stream that was started over gives its positions once more
     // A copy, as a view would hold the buffer of the whole read.
     this.#episodes.set(position, { subject, data: new Uint8Array(data), headers });
@@ -48,7 +41,7 @@ export class KeptEpisodes {
   }
 
   /** @returns the episode at a position, which is kept no longer; undefined if it is not here. */
-  take(position: number): StoredBody | undefined {
+  take(position: number): StoredMessage | undefined {
     const episode = this.#episodes.get(position);
     if (episode === undefined) return undefined;
     this.#episodes.delete(position);

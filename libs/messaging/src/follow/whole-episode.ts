@@ -18,10 +18,10 @@ import {
 } from "@hone/proto-gen/rollout";
 import type { Bus } from "../bus.ts";
 import { translateBusError, UndecodableMessageError } from "../errors.ts";
-import { decodeBytes, fetchBody } from "../payloads/payload.ts";
+import { decodeBytes, fetchBody, type StoredMessage } from "../payloads/payload.ts";
 import { StreamName } from "../streams/streams.ts";
 import { lastKeyOf, subjects } from "../subjects.ts";
-import type { KeptEpisodes, StoredBody } from "./kept-episodes.ts";
+import type { KeptEpisodes } from "./kept-episodes.ts";
 import { MissingMessageError } from "./read-messages.ts";
 import type { ReadBody } from "./read-ordered.ts";
 
@@ -99,7 +99,7 @@ async function readFinished(
   return { episode, bytes };
 }
 
-async function messageAt(bus: Bus, seq: number): Promise<StoredBody | undefined> {
+async function messageAt(bus: Bus, seq: number): Promise<StoredMessage | undefined> {
   // No message has the position 0, and the server does not answer to it as to one that is gone.
   if (seq <= 0 || !Number.isSafeInteger(seq)) return undefined;
   try {

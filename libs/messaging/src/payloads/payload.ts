@@ -59,6 +59,13 @@ export function objectOf(from: MsgHdrs | undefined): ObjectPlace | undefined {
   return name ? { store: from?.get(STORE_HEADER) || OLD_PAYLOAD_STORE, name } : undefined;
 }
 
+/** A message as a stream holds it: its body, or the headers that say where the body is. */
+export interface StoredMessage {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  readonly headers?: MsgHdrs | undefined;
+}
+
 /**
  * Decodes a message, and fetches its body if that is in the object store.
  * @throws {UndecodableMessageError} when the bytes are not such a message, or the object is gone or another one.
@@ -67,7 +74,7 @@ export function objectOf(from: MsgHdrs | undefined): ObjectPlace | undefined {
 export async function decodeBody<Schema extends DescMessage>(
   bus: Bus,
   schema: Schema,
-  message: { subject: string; data: Uint8Array; headers?: MsgHdrs | undefined },
+  message: StoredMessage,
 ): Promise<MessageShape<Schema>> {
   // A body that came with its message, as nearly all do, is decoded without waiting.
   const isWhole = objectOf(message.headers) === undefined;
@@ -79,10 +86,7 @@ export async function decodeBody<Schema extends DescMessage>(
  * @returns the bytes of a message, from the object store if the message points there.
  * @throws the same as {@link decodeBody}.
  */
-export async function fetchBody(
-  bus: Bus,
-  message: { subject: string; data: Uint8Array; headers?: MsgHdrs | undefined },
-): Promise<Uint8Array> {
+export async function fetchBody(bus: Bus, message: StoredMessage): Promise<Uint8Array> {
   const object = objectOf(message.headers);
   if (object === undefined) return message.data;
   return fetchObject(bus, {

@@ -4,7 +4,7 @@ import { headers, type MsgHdrs } from "@nats-io/nats-core";
 import type { Bus } from "../bus.ts";
 import { translateBusError } from "../errors.ts";
 import { publishBytes } from "../exchange/publish.ts";
-import { HEADROOM_BYTES } from "../payloads/payload.ts";
+import { HEADROOM_BYTES, type StoredMessage } from "../payloads/payload.ts";
 import { StreamName } from "../streams/streams.ts";
 import { subjects } from "../subjects.ts";
 
@@ -26,7 +26,7 @@ const MAX_COPIED_HEADER_BYTES = HEADROOM_BYTES / 2;
 export async function reportDead(
   bus: Bus,
   stream: string,
-  message: { subject: string; data: Uint8Array; headers?: MsgHdrs | undefined },
+  message: StoredMessage,
   reason: string,
   sequence?: number,
 ): Promise<void> {
