@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { eventually } from "@hone/testing";
 import { runToEnd } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
-import { leftoversOf } from "../support/leftovers.ts";
+import { leftoversOf, untilTidy } from "../support/leftovers.ts";
 import { startStack } from "../support/stack.ts";
 
 /* Runs steps that start more rollouts than they train: the others are dropped, and nothing is left of them. */
@@ -38,12 +37,5 @@ test("a step trains the groups that finish first, and drops the rest", async () 
     groups.map(({ count }) => count),
     [64, 64, 64, 64],
   );
-  let left: string[] = [];
-  const isTidy = async () => {
-    left = await leftoversOf(stack);
-    return left.length === 0;
-  };
-  await eventually("a tidy stack", isTidy, { deadlineMs: TIDY_DEADLINE_MS }).catch((cause: unknown) => {
-    throw new Error(`the stack is not tidy:\n${left.join("\n")}`, { cause });
-  });
+  await untilTidy(() => leftoversOf(stack), TIDY_DEADLINE_MS);
 });

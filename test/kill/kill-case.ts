@@ -10,7 +10,7 @@ import { RunStateSchema } from "@hone/proto-gen/run";
 import { eventually, temporaryFolder } from "@hone/testing";
 import { publishRequest, refusalIn, stageOf, untilEnded } from "../support/follow.ts";
 import { type LakeRunOptions, lakeRun } from "../support/lake-run.ts";
-import { leftoversOf, storedRollouts } from "../support/leftovers.ts";
+import { leftoversOf, storedRollouts, untilTidy } from "../support/leftovers.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 import { complaintsAbout } from "./compare-outcomes.ts";
 import { MomentControl } from "./moment-control.ts";
@@ -100,19 +100,15 @@ export async function startKillHarness(options: KillHarnessOptions = {}): Promis
 
 /** Waits, because messages that were delivered to a dead process are first redelivered. */
 async function isTidy(stack: TestStack): Promise<void> {
-  let untidy: string[] = [];
   const look = async () => {
     const stored = Object.entries(await storedRollouts(stack));
     const lacking = stored.filter(([, count]) => count !== RUN_ROLLOUTS);
-    untidy = [
+    return [
       ...(await leftoversOf(stack)),
       ...lacking.map(([runId, count]) => `the tracer has ${count} of ${RUN_ROLLOUTS} rollouts of ${runId}`),
     ];
-    return untidy.length === 0;
   };
-  await eventually("a tidy stack", look, { deadlineMs: TIDY_DEADLINE_MS }).catch((error: unknown) => {
-    throw new Error(`the stack is not tidy:\n${untidy.join("\n")}`, { cause: error });
-  });
+  await untilTidy(look, TIDY_DEADLINE_MS);
 }
 
 interface CaseTools {

@@ -3,6 +3,7 @@
 import { readdirSync } from "node:fs";
 import path from "node:path";
 import { StreamName } from "@hone/messaging";
+import { eventually } from "@hone/testing";
 import type { TestStack } from "./stack.ts";
 
 /** Streams that must be empty once every run has ended; EVENTS is kept for a week. */
@@ -40,4 +41,16 @@ export async function storedRollouts({ sql }: TestStack): Promise<Record<string,
   const rows = await sql<{ run_id: string; count: number }[]>`
     select run_id, count(*)::int as count from tracer.rollouts group by run_id`;
   return Object.fromEntries(rows.map(({ run_id, count }) => [run_id, count]));
+}
+
+/** Waits until `look` finds nothing. @throws what it found last. */
+export async function untilTidy(look: () => Promise<string[]>, deadlineMs: number): Promise<void> {
+  let left: string[] = [];
+  const isTidy = async () => {
+    left = await look();
+    return left.length === 0;
+  };
+  await eventually("a tidy stack", isTidy, { deadlineMs }).catch((cause: unknown) => {
+    throw new Error(`the stack is not tidy:\n${left.join("\n")}`, { cause });
+  });
 }

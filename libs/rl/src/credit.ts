@@ -12,8 +12,8 @@ import { computeAdvantages } from "./algorithm/advantage/registry.ts";
 import { shapeRewards } from "./algorithm/reward/shape-rewards.ts";
 import type { AlgorithmConfig } from "./algorithm/schema.ts";
 import { meanOf, sumOf } from "./algorithm/statistics.ts";
-import { componentsOf, rewardOf, turnRewardsOf } from "./rewards.ts";
-import { type Group, type Rollout, rolloutTokenCount, type Sample, sampledTokenCount } from "./rollout.ts";
+import { componentsOf, rewardOf, trainedRewardOf, turnRewardsOf } from "./rewards.ts";
+import { type Group, type Rollout, type Sample, sampledTokenCount } from "./rollout.ts";
 
 /** A rollout with what its tokens are worth. */
 export interface CreditedRollout<R extends Rollout = Rollout> extends RolloutAdvantage {
@@ -57,9 +57,8 @@ export function assignCredit<R extends Rollout>(
   const rewarded = groups.flatMap(({ task, rollouts, baseline }) => {
     const kept: (RewardedRollout & { readonly rollout: R })[] = [];
     for (const rollout of rollouts) {
-      const reward = rewardOf(rollout, rules);
-      // One without a sampled token has nothing to train, and its reward would still shift the others' baseline.
-      if (reward === undefined || rolloutTokenCount(rollout) === 0) leftOut.push(rollout);
+      const reward = trainedRewardOf(rollout, rules);
+      if (reward === undefined) leftOut.push(rollout);
       else {
         const turnRewards = turnRewardsOf(rollout, rules);
         kept.push({ rollout, reward, turnRewards, components: componentsOf(rollout, rules) });

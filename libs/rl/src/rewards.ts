@@ -9,7 +9,7 @@
 import { isScorable, Outcome } from "@hone/core";
 import type { RewardComponent } from "./algorithm/advantage/advantage.ts";
 import type { OutcomeRule, OutcomeRules } from "./algorithm/schema.ts";
-import type { Rollout, Score } from "./rollout.ts";
+import { type Rollout, rolloutTokenCount, type Score } from "./rollout.ts";
 
 /** Sum of weight x value, in the order of the judges. */
 export function weightedSum(scores: readonly Score[]): number {
@@ -25,6 +25,15 @@ export function rewardOf(
   const rule = ruleFor(rollout.outcome, rules);
   if (rule === "keep") return weightedSum(rollout.scores);
   return rule === "drop" ? undefined : rule.reward;
+}
+
+/**
+ * The reward of a rollout that may be trained; undefined when it is left out. One without a sampled token has nothing to train, and
+ * its reward would still shift the others' baseline.
+ */
+export function trainedRewardOf(rollout: Rollout, rules: OutcomeRules): number | undefined {
+  const reward = rewardOf(rollout, rules);
+  return reward === undefined || rolloutTokenCount(rollout) === 0 ? undefined : reward;
 }
 
 /**

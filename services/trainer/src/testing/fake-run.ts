@@ -1,6 +1,9 @@
-/** A run's record, for the tests of the domain. */
+/** A run's record and a rollout of it, for the tests of the domain. */
 
 import { type RunConfig, resolveRunConfig } from "@hone/config";
+import { Outcome, type Slot } from "@hone/core";
+import { contextOfTraceparent } from "@hone/telemetry";
+import type { ScoredRollout } from "../domain/rollouts/scored-rollout.ts";
 import { type RunRecord, RunStage } from "../domain/run/run-record.ts";
 
 /** A small run file, resolved. */
@@ -38,6 +41,24 @@ export function testRun(changes: Partial<RunRecord> = {}): RunRecord {
     isCancelRequested: false,
     isPauseRequested: false,
     endReason: "",
+    ...changes,
+  };
+}
+
+/** A completed rollout without samples, the first message of the stream. */
+export function testRollout(slot: Slot, changes: Partial<ScoredRollout> = {}): ScoredRollout {
+  return {
+    slot,
+    attempt: 1,
+    outcome: Outcome.completed,
+    scores: [],
+    samples: [],
+    metrics: {},
+    turnCount: 1,
+    sequence: 1,
+    bytes: 1,
+    resumption: 0,
+    trace: contextOfTraceparent(undefined),
     ...changes,
   };
 }

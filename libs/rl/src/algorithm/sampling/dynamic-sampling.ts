@@ -7,8 +7,8 @@
  */
 
 import { isPassed, type PassRule } from "../../metrics/evaluation-metrics.ts";
-import { rewardOf } from "../../rewards.ts";
-import { type Group, type Rollout, rolloutTokenCount } from "../../rollout.ts";
+import { rewardOf, trainedRewardOf } from "../../rewards.ts";
+import type { Group, Rollout } from "../../rollout.ts";
 import type { OutcomeRules } from "../schema.ts";
 import { filterFlatGroups } from "./flat-groups.ts";
 import type { DynamicSamplingConfig } from "./schema.ts";
@@ -27,16 +27,18 @@ export function groupsThatTeach<R extends Rollout>(
   { metric }: Pick<DynamicSamplingConfig, "metric">,
   { outcomes, passReward }: ResultRules,
 ): readonly Group<R>[] {
-  const figuresOf = ({ rollouts, baseline }: Group<R>): number[] => {
-    const trained = rollouts.filter((rollout) => rolloutTokenCount(rollout) > 0);
-    return [...trained, ...(baseline === undefined ? [] : [baseline])].flatMap((rollout) => {
-      const reward = rewardOf(rollout, outcomes);
-      if (reward === undefined) return [];
-      return metric === "reward" ? reward : Number(isPassed(rollout, reward, passReward));
-    });
+  const figureOf = (rollout: R, reward: number | undefined): number[] => {
+    if (reward === undefined) return [];
+    return [metric === "reward" ? reward : Number(isPassed(rollout, reward, passReward))];
   };
-  const comparable = groups.filter((group) => figuresOf(group).length > 1);
-  return filterFlatGroups(comparable, figuresOf).kept;
+  const compared = groups.map((group) => {
+    const { rollouts, baseline } = group;
+    const figures = rollouts.flatMap((rollout) => figureOf(rollout, trainedRewardOf(rollout, outcomes)));
+    if (baseline !== undefined) figures.push(...figureOf(baseline, rewardOf(baseline, outcomes)));
+    return { group, figures };
+  });
+  const comparable = compared.filter(({ figures }) => figures.length > 1);
+  return filterFlatGroups(comparable, ({ figures }) => figures).kept.map(({ group }) => group);
 }
 
 /**

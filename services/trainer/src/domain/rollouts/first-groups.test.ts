@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome, slotKey } from "@hone/core";
-import { contextOfTraceparent } from "@hone/telemetry";
+import { testRollout } from "../../testing/fake-run.ts";
 import { batchSlots } from "./batch-slots.ts";
 import { FirstGroups } from "./first-groups.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
@@ -9,19 +9,10 @@ import type { ScoredRollout } from "./scored-rollout.ts";
 /** A rollout that is written `task.index`, with `!` after it if it cannot be scored. */
 function rolloutOf(text: string): ScoredRollout {
   const [task, index] = text.replace("!", "").split(".").map(Number);
-  return {
-    slot: { split: "train", step: 1, task: task!, index: index! },
-    attempt: 1,
-    outcome: text.endsWith("!") ? Outcome.infraFailed : Outcome.completed,
-    scores: [],
-    samples: [],
-    metrics: {},
-    turnCount: 1,
-    sequence: 1,
-    bytes: 1,
-    resumption: 0,
-    trace: contextOfTraceparent(undefined),
-  };
+  return testRollout(
+    { split: "train", step: 1, task: task!, index: index! },
+    { outcome: text.endsWith("!") ? Outcome.infraFailed : Outcome.completed },
+  );
 }
 
 /** The choice of two groups of two rollouts from three groups of three that arrive in an order. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Slot } from "@hone/core";
-import { contextOfTraceparent } from "@hone/telemetry";
+import { testRollout } from "../../testing/fake-run.ts";
 import { FirstGroups } from "./first-groups.ts";
 import { RolloutInbox } from "./rollout-inbox.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
@@ -13,19 +13,7 @@ function slot(index: number, step = 1): Slot {
 }
 
 function scored(at: Slot, sequence: number, attempt = 1, resumption = 0): ScoredRollout {
-  return {
-    slot: at,
-    attempt,
-    outcome: "completed",
-    scores: [],
-    samples: [],
-    metrics: {},
-    turnCount: 1,
-    sequence,
-    bytes: 1,
-    resumption,
-    trace: contextOfTraceparent(undefined),
-  };
+  return testRollout(at, { sequence, attempt, resumption });
 }
 
 describe("RolloutInbox", () => {

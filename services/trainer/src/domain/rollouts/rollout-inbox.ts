@@ -18,7 +18,6 @@ import type { ScoredRollout } from "./scored-rollout.ts";
 interface Waiting {
   readonly missing: Set<string>;
   readonly onArrival: (scored: ScoredRollout) => void;
-  readonly done: () => void;
 }
 
 export class RolloutInbox {
@@ -75,9 +74,7 @@ export class RolloutInbox {
     if (this.#isObsolete(slot) || !this.#counts(scored)) return false; // I2, I5
     this.#arrived.set(key, scored);
     for (const waiting of this.#waiting) {
-      if (!waiting.missing.delete(key)) continue;
-      waiting.onArrival(scored);
-      if (waiting.missing.size === 0) waiting.done();
+      if (waiting.missing.delete(key)) waiting.onArrival(scored);
     }
     return true;
   }
@@ -103,19 +100,7 @@ export class RolloutInbox {
     onProgress: (arrivedCount: number) => void,
     signal: AbortSignal,
   ): Promise<ScoredRollout[]> {
-    const missing = new Set(this.missing(slots).map(slotKey));
-    const tell = () => onProgress(slots.length - missing.size);
-    tell();
-    if (missing.size > 0) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const waiting: Waiting = { missing, onArrival: tell, done: resolve };
-      this.#waiting.add(waiting);
-      try {
-        await raceAbortable(promise, signal);
-      } finally {
-        this.#waiting.delete(waiting);
-      }
-    }
+    await this.#wait(slots, onProgress, signal);
     return slots.map((slot) => {
       const key = slotKey(slot);
       const scored = this.#arrived.get(key)!;
@@ -140,25 +125,35 @@ export class RolloutInbox {
     for (const [key, scored] of this.#arrived) {
       if (keys.has(key)) first.offer(scored);
     }
-    const missing = new Set(this.missing(slots).map(slotKey));
-    const tell = () => onProgress(slots.length - missing.size);
-    tell();
-    if (!first.isDone) {
-      const { promise, resolve } = Promise.withResolvers<void>();
-      const onArrival = (scored: ScoredRollout) => {
-        first.offer(scored);
-        tell();
-        if (first.isDone) resolve();
-      };
-      const waiting: Waiting = { missing, onArrival, done: resolve };
-      this.#waiting.add(waiting);
-      try {
-        await raceAbortable(promise, signal);
-      } finally {
-        this.#waiting.delete(waiting);
-      }
-    }
+    await this.#wait(slots, onProgress, signal, first);
     for (const key of keys) this.#arrived.delete(key);
     return first.chosen;
+  }
+
+  /** Waits until the rollouts of all slots have arrived, or until the choice among them is made (I4). */
+  async #wait(
+    slots: readonly Slot[],
+    onProgress: (arrivedCount: number) => void,
+    signal: AbortSignal,
+    first?: FirstGroups,
+  ): Promise<void> {
+    const missing = new Set(this.missing(slots).map(slotKey));
+    const isDone = () => missing.size === 0 || first?.isDone === true;
+    const tell = () => onProgress(slots.length - missing.size);
+    tell();
+    if (isDone()) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const onArrival = (scored: ScoredRollout) => {
+      first?.offer(scored);
+      tell();
+      if (isDone()) resolve();
+    };
+    const waiting: Waiting = { missing, onArrival };
+    this.#waiting.add(waiting);
+    try {
+      await raceAbortable(promise, signal);
+    } finally {
+      this.#waiting.delete(waiting);
+    }
   }
 }

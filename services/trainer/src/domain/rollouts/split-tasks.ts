@@ -14,9 +14,6 @@ export interface TaskBatch {
   readonly tasks: readonly Task[];
 }
 
-/** Tasks of a step: its only batch, or with dynamic sampling one of several. */
-export type StepTasks = Readonly<ChosenTasks>;
-
 /** Few enough rows that the trainer renews its lease on the run in time, although tokenizing them blocks the process. */
 const ROWS_AT_ONCE = 200;
 
@@ -53,14 +50,14 @@ export class SplitTasks {
    * @param step counts from 1. If its tasks depend on visits, those of every earlier step must have been recorded.
    * @returns the first tasks of a step.
    */
-  async step(step: number): Promise<StepTasks> {
+  async step(step: number): Promise<ChosenTasks> {
     const { tasksPerStep, redundancy } = this.#config.rollout;
     const count = tasksPerStep + (redundancy?.tasks ?? 0);
     return this.next(this.dependsOnVisits ? this.#cursor : (step - 1) * count, count);
   }
 
   /** @returns `count` tasks of the shuffled training split from a position: consecutive ones, or those that the curriculum chooses. */
-  async next(cursor: number, count: number): Promise<StepTasks> {
+  async next(cursor: number, count: number): Promise<ChosenTasks> {
     const { seed } = this.#config;
     if (this.#curriculum !== undefined) {
       return this.#curriculum.choose(cursor, count, async (from, each) => {

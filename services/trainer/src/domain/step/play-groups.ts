@@ -16,9 +16,9 @@ import { compareGroups } from "../credit/compare-groups.ts";
 import type { GatheredTroubles } from "../report/run-status.ts";
 import { reportTroubles } from "../report/troubles.ts";
 import { batchSlots } from "../rollouts/batch-slots.ts";
+import type { ChosenTasks } from "../rollouts/curriculum.ts";
 import type { Job, Task } from "../rollouts/jobs.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
-import type { StepTasks } from "../rollouts/split-tasks.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { leaveOutUntrainable } from "./trainable.ts";
 
@@ -103,7 +103,7 @@ interface BatchJobs {
 function jobsOf(
   { run }: Pick<RunContext, "run">,
   step: number,
-  batch: StepTasks,
+  batch: ChosenTasks,
   firstTask: number,
 ): BatchJobs {
   const { rollout, algorithm } = run.config;

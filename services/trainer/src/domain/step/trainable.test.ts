@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { Outcome } from "@hone/core";
 import type { Sample } from "@hone/rl";
-import { contextOfTraceparent, silentLogger } from "@hone/telemetry";
+import { silentLogger } from "@hone/telemetry";
 import { temporaryFolder } from "@hone/testing";
-import { testConfig, testRun } from "../../testing/fake-run.ts";
+import { testConfig, testRollout, testRun } from "../../testing/fake-run.ts";
 import { HashEngine } from "../../testing/hash-engine.ts";
 import { MemoryWorld } from "../../testing/memory-world.ts";
 import { RequestedControl } from "../run/requested-control.ts";
@@ -57,19 +56,12 @@ describe("a forged episode with token ids outside the vocabulary", () => {
         ...(warmStart && { warmStart }),
       });
       const world = new MemoryWorld(testRun({ config }));
-      world.stream.push({
-        slot,
-        attempt: 1,
-        outcome: Outcome.completed,
-        scores: [{ judge: "environment", weight: 1, value: 1 }],
-        samples: [sampleOf(Uint32Array.of(1, 2 ** 31))],
-        metrics: {},
-        turnCount: 1,
-        sequence: 1,
-        bytes: 1,
-        resumption: 0,
-        trace: contextOfTraceparent(undefined),
-      });
+      world.stream.push(
+        testRollout(slot, {
+          scores: [{ judge: "environment", weight: 1, value: 1 }],
+          samples: [sampleOf(Uint32Array.of(1, 2 ** 31))],
+        }),
+      );
       const ending = await holdTenure(
         world.takeOver(),
         {
