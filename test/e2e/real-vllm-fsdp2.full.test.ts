@@ -287,10 +287,10 @@ async function openScorer(folder: string) {
   return {
     /** Largest |logprob when sampled - logprob under these weights|. */
     async largestError(samples: readonly Sample[]): Promise<number> {
-      const { logprobs } = await runner.score(weights, samples);
+      const { scores } = await runner.score(weights, samples);
       const summary = samples.flatMap((sample) => sample.logprobs);
-      assert.equal(summary.length, logprobs.length);
-      return summary.reduce((largest, logprob, i) => Math.max(largest, Math.abs(logprob - logprobs[i]!)), 0);
+      assert.equal(summary.length, scores.length);
+      return summary.reduce((largest, logprob, i) => Math.max(largest, Math.abs(logprob - scores[i]!)), 0);
     },
     [Symbol.asyncDispose]: () => runner.close(),
   };

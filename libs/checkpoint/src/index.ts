@@ -32,3 +32,4 @@ export { type AdamWState, initialiseAdamW } from "./optimizer-state.ts";
 export { ElementType } from "./safetensors/element-types.ts";
 export type { WeightFile, WeightWriter } from "./safetensors/header.ts";
 export { encodeHeader } from "./safetensors/header.ts";
+export { saveValueModel, valueSpecOf } from "./value-model.ts";

@@ -45,7 +45,7 @@ export {
 } from "./run-file/schema/judges.ts";
 export type { Endpoint } from "./run-file/schema/model-endpoint.ts";
 export { runFileSchema } from "./run-file/schema/run-file-schema.ts";
-export { hasReference, isTraining, passAtOf } from "./run-file/schema/run-kind.ts";
+export { hasCritic, hasReference, isTraining, passAtOf } from "./run-file/schema/run-kind.ts";
 export type {
   LoraConfig,
   ModelInit,

@@ -5,9 +5,9 @@ import { type JetStreamClient, type JetStreamManager, jetstream, jetstreamManage
 import { Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { Objm } from "@nats-io/obj";
-import { connect } from "@nats-io/transport-node";
 import { BusUnavailableError } from "./errors.ts";
 import { ReplyInbox } from "./exchange/reply-inbox.ts";
+import { connectGathering } from "./gathering-transport.ts";
 import { type PayloadWriter, payloadStoreOf } from "./payloads/payload-stores.ts";
 import { splitCredentials } from "./rights/server-address.ts";
 import { StreamsRole } from "./rights/streams-role.ts";
@@ -74,7 +74,7 @@ export async function connectBus(options: BusOptions): Promise<Bus> {
       `a NATS server at ${url}`,
       connectTimeoutMs,
       () => {
-        connecting = connect({
+        connecting = connectGathering({
           servers: url.split(","),
           name,
           maxReconnectAttempts: -1,

@@ -27,7 +27,7 @@ export {
   listTrained,
   resolveLora,
 } from "./model/lora.ts";
-export type { ModelFamily, ModelSpec, ModelSpecInput } from "./model/model-spec.ts";
+export type { ModelFamily, ModelHead, ModelSpec, ModelSpecInput } from "./model/model-spec.ts";
 export { resolveModelSpec } from "./model/model-spec.ts";
 export type { ParameterInfo, ParameterKind, Weights } from "./model/parameters.ts";
 export {
@@ -35,12 +35,23 @@ export {
   HEAD,
   hasBias,
   headParameter,
+  headParameters,
+  headWidth,
   initialiseWeights,
   layerOf,
   listParameters,
   parameterSize,
+  VALUE_BIAS,
+  VALUE_HEAD,
 } from "./model/parameters.ts";
 export { allocateShared, releaseValues, shareWeights } from "./model/weights-memory.ts";
 export { LARGEST_UNIFORM, massBlocks } from "./probability-mass.ts";
 export type { Attend, Decoder, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
-export { buildHead, buildTransformer, decoderOf, weightInitializers, weightInputs } from "./transformer.ts";
+export {
+  buildHead,
+  buildTransformer,
+  buildValue,
+  decoderOf,
+  weightInitializers,
+  weightInputs,
+} from "./transformer.ts";

@@ -37,6 +37,8 @@ import {
   layerBias,
   layerParameter,
   type ParameterInfo,
+  VALUE_BIAS,
+  VALUE_HEAD,
 } from "./model/parameters.ts";
 
 /** The parameters as tensors of a graph, by name. */
@@ -127,6 +129,12 @@ export function buildTransformer(graph: Graph, spec: ModelSpec, inputs: Transfor
 /** Logits over the vocabulary, [..., V], of hidden states [..., C]; call it for the wanted positions only. */
 export function buildHead(spec: ModelSpec, hidden: Tensor, weights: WeightTensors): Tensor {
   return linear(hidden, parameter(weights, headParameter(spec)));
+}
+
+/** The value [N] that a value head computes from each hidden state [N, C]. */
+export function buildValue(hidden: Tensor, weights: WeightTensors): Tensor {
+  const value = linear(hidden, parameter(weights, VALUE_HEAD));
+  return Reshape(Add(value, parameter(weights, VALUE_BIAS)), [-1]);
 }
 
 interface Angles {

@@ -42,16 +42,21 @@ export interface Credit<R extends Rollout = Rollout> {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
-/**
- * Gives every group's rollouts their reward and advantage. `groups` must be in order of task, rollouts of index.
- * @param own the function of the user's module, where the advantage is one of the user's.
- * @param tokenRewards what the run adds to the reward of each sampled token of a rollout, [N]; absent = nothing.
- */
+/** What credit takes into account beside the rollouts themselves. */
+export interface CreditInputs<R extends Rollout = Rollout> {
+  /** The function of the user's module, where the advantage is one of the user's. */
+  readonly own?: UserAdvantage | undefined;
+  /** What the run adds to the reward of each sampled token of a rollout, [N]; absent = nothing. */
+  readonly tokenRewards?: ReadonlyMap<R, Float64Array> | undefined;
+  /** What a critic expected at each sampled token of a rollout, [N]; absent = there is no critic. */
+  readonly values?: ReadonlyMap<R, Float32Array> | undefined;
+}
+
+/** Gives every group's rollouts their reward and advantage. `groups` must be in order of task, rollouts of index. */
 export function assignCredit<R extends Rollout>(
   groups: readonly Group<R>[],
   { outcomes: rules, reward: rewardConfig, advantage: config }: CreditRules,
-  own?: UserAdvantage,
-  tokenRewards?: ReadonlyMap<R, Float64Array>,
+  { own, tokenRewards, values }: CreditInputs<R> = {},
 ): Credit<R> {
   const leftOut: R[] = [];
   const rewarded = groups.flatMap(({ task, rollouts, baseline }) => {
@@ -61,7 +66,14 @@ export function assignCredit<R extends Rollout>(
       if (reward === undefined) leftOut.push(rollout);
       else {
         const turnRewards = turnRewardsOf(rollout, rules);
-        kept.push({ rollout, reward, turnRewards, components: componentsOf(rollout, rules) });
+        const ofCritic = values?.get(rollout);
+        kept.push({
+          rollout,
+          reward,
+          turnRewards,
+          components: componentsOf(rollout, rules),
+          ...(ofCritic !== undefined && { values: ofCritic }),
+        });
       }
     }
     if (kept.length === 0) return []; // C3

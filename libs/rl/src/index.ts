@@ -20,6 +20,7 @@ export {
   computeAdvantages,
   playsBaseline,
   readsReward,
+  readsValues,
   turnRewardKey,
 } from "./algorithm/advantage/registry.ts";
 export { type CorrectionConfig, correctTokens, OldPolicy } from "./algorithm/correction/correction.ts";
@@ -28,6 +29,7 @@ export { estimateKl, estimateOf, KlKind, KlLossKind, MAX_K3 } from "./algorithm/
 export { Aggregation, lossWeights } from "./algorithm/loss/aggregation.ts";
 export {
   type GroupInput,
+  HeadScore,
   isGroupInput,
   type LossConstants,
   type LossTerm,
@@ -35,11 +37,20 @@ export {
   type TokenFigures,
   TokenInput,
 } from "./algorithm/loss/loss.ts";
-export type { ConstantsOf, InputsOf, LossName } from "./algorithm/loss/registry.ts";
-export { inputsOf, LOSSES, POLICY_LOSSES, takesTogether, termProblem } from "./algorithm/loss/registry.ts";
+export type { ConstantsOf, InputsOf, LossName, ScoreOf } from "./algorithm/loss/registry.ts";
+export {
+  inputsOf,
+  LOSSES,
+  POLICY_LOSSES,
+  scoreOf,
+  takesTogether,
+  termProblem,
+} from "./algorithm/loss/registry.ts";
 export { MAX_SEQUENCE_LOG_RATIO } from "./algorithm/loss/sequence/gspo.ts";
 export { KL_EPSILON } from "./algorithm/loss/token/dppo-kl.ts";
+export { isValueClipped, type ValueLossConfig, valueLossSchema, valueTerm } from "./algorithm/loss/value.ts";
 export { IMITATION_TERMS, type PolicyObjective, policyObjective } from "./algorithm/objective.ts";
+export { explainedVariance } from "./algorithm/returns.ts";
 export {
   adaptKlCoefficient,
   type KlRewardOptions,
@@ -53,7 +64,7 @@ export {
   type OutcomeRule,
   type OutcomeRules,
 } from "./algorithm/schema.ts";
-export type { Credit, CreditedGroup, CreditedRollout, CreditRules } from "./credit.ts";
+export type { Credit, CreditedGroup, CreditedRollout, CreditInputs, CreditRules } from "./credit.ts";
 export { advantagesOfSample, assignCredit, hasAdvantage } from "./credit.ts";
 export {
   type CurriculumConfig,

@@ -92,7 +92,7 @@ describe("adapters", () => {
         const runner = new GradientRunner(base.spec, { ...LIMITS, lora });
         const scored = await runner.score(weights, samplesOf(reference.tokens));
         await runner.close();
-        return scored.logprobs;
+        return scored.scores;
       };
       const beside = await scoreWith({ ...base.weights, ...adapter.weights }, adapter.lora);
       const inside = await scoreWith(merged.weights, undefined);
@@ -149,7 +149,7 @@ describe("adapters", () => {
     ];
     await runner.close();
     await plain.close();
-    assert.deepEqual(adapted.logprobs, without.logprobs);
+    assert.deepEqual(adapted.scores, without.scores);
     const narrower = initialiseAdapters(base.spec, resolveLora({ ...lora, targets: ["v_proj"] }), 5);
     for (const [name, values] of Object.entries(narrower)) assert.deepEqual(values, fresh[name]);
     assert.notDeepEqual(initialiseAdapters(base.spec, lora, 6), fresh);

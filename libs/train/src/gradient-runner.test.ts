@@ -93,7 +93,7 @@ describe("GradientRunner", () => {
   test("score() returns PyTorch's log-probabilities and entropies", async () => {
     const scored = await withRunner({}, (runner) => runner.score(weights, samples));
     assertClose(
-      scored.logprobs,
+      scored.scores,
       samples.flatMap((_, row) => trained(reference.logprobs, row)),
       "logprobs",
     );
@@ -121,7 +121,7 @@ describe("GradientRunner", () => {
     );
     assert.ok(alone.paddedTokenCount > 0 && alone.packedTokenCount === alone.sampleTokenCount);
     const packed = await withRunner({}, (runner) => runner.differentiate(weights, samples, objective));
-    assertClose(packed.logprobs, alone.logprobs, "logprobs");
+    assertClose(packed.scores, alone.scores, "logprobs");
     for (const name of Object.keys(weights))
       assertClose(packed.gradients[name]!, alone.gradients[name]!, name);
   });
@@ -136,7 +136,7 @@ describe("GradientRunner", () => {
         const found = await runner.differentiate(weights, samples, objectives[name]!);
         assertPyTorchs(found, name);
         const scored = await runner.score(weights, samples);
-        assert.deepEqual(scored.logprobs, found.logprobs);
+        assert.deepEqual(scored.scores, found.scores);
         assert.deepEqual(scored.entropies, found.entropies);
       });
     }
@@ -212,7 +212,7 @@ describe("GradientRunner", () => {
       };
       await assert.rejects(runner.score(broken, outside), MicrobatchError);
       const scored = await runner.score(shareWeights(weights), samples);
-      assert.equal(scored.logprobs.length, trainedCount);
+      assert.equal(scored.scores.length, trainedCount);
     });
   });
 
@@ -226,7 +226,7 @@ describe("GradientRunner", () => {
     );
     const warm = await runner.score({ ...weights, "lm_head.weight": table }, samples, 2);
     await runner.close();
-    assertClose(warm.logprobs, halved.logprobs, "logprobs");
+    assertClose(warm.scores, halved.scores, "logprobs");
   });
 
   test("gradients of an untied table and head add up to those of the tied one", async () => {

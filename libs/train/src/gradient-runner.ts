@@ -1,11 +1,11 @@
 /**
- * Computes loss, log-probabilities and gradients of samples for given weights.
+ * Computes loss, scores (log-probabilities, or the values of a critic) and gradients of samples for given weights.
  *
  * R1  Weights are read in place, so they may be updated in place only between calls.
  * R2  Microbatches depend only on the samples, and their gradients are added in order, so the same samples give the same bits
  *     on any number of threads.
  */
-import type { LoraSpec, ModelSpec, Weights } from "@hone/nn";
+import type { LoraSpec, ModelHead, ModelSpec, Weights } from "@hone/nn";
 import type { MaskedTokens } from "@hone/rl";
 import type { SessionOptions } from "@hone/tensor";
 import type { Microbatch, PackingLimits, TrainingSample } from "./batches/microbatch.ts";
@@ -52,6 +52,7 @@ export interface LossAndGradients extends ScoredEntries {
 }
 
 export class GradientRunner {
+  readonly #head: ModelHead;
   readonly #limits: PackingLimits;
   readonly #updates: UpdateThreads;
   readonly #executor: PassRunner | PassThreads;
@@ -59,6 +60,7 @@ export class GradientRunner {
   constructor(spec: ModelSpec, options: RunnerOptions) {
     const { threads = 1, sharing = ThreadSharing.microbatches, lora, session = {} } = options;
     const model = { spec, lora };
+    this.#head = spec.head;
     const rowPieces = options.rowPieces ?? usualRowPieces(spec);
     this.#limits = { ...packingLimits(spec, options), minRowTokens: rowPieces };
     this.#updates = options.updates ?? new UpdateThreads(1);
@@ -74,7 +76,7 @@ export class GradientRunner {
         : new PassThreads(model, { ...bounds, session }, threads);
   }
 
-  /** Computes log-probabilities and entropies of the trained tokens at a temperature. */
+  /** Computes log-probabilities and entropies of the trained tokens at a temperature, or with a value head their values. */
   async score(weights: Weights, samples: readonly MaskedTokens[], temperature = 1): Promise<ScoredEntries> {
     const { plan, passes } = planScoring(samples, this.#limits, temperature);
     const scored = emptyScores(plan);
@@ -88,7 +90,7 @@ export class GradientRunner {
     samples: readonly TrainingSample[],
     objective: Objective,
   ): Promise<LossAndGradients> {
-    const { plan, passes } = planUpdate(samples, this.#limits, objective);
+    const { plan, passes } = planUpdate(samples, this.#limits, objective, this.#head);
     const scored = emptyScores(plan);
     const gradients: Record<string, Float32Array> = {};
     let loss = 0;

@@ -1,16 +1,20 @@
-/** Creates the training engine of a run. */
+/** Creates the training engines of a run: that of the policy, and that of a critic. */
 
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
+import { valueSpecOf } from "@hone/checkpoint";
+import { hasCritic } from "@hone/config";
 import { deriveSeed } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { loadTokenizer } from "@hone/tokenizer";
+import type { CriticEngine } from "./domain/critic/critic-engine.ts";
 import { loadRunModel, type RunModel } from "./domain/model/run-model.ts";
 import type { RunRecord } from "./domain/run/run-record.ts";
 import type { RunFolders } from "./domain/state/run-folders.ts";
 import type { TrainingEngine } from "./domain/step/training-engine.ts";
 import type { EngineConfig } from "./engine/engine-config.ts";
 import { OnnxTrainingEngine } from "./engine/onnx-training-engine.ts";
+import { ValueEngine } from "./engine/value-engine.ts";
 import { type EngineResources, fitEngine } from "./engine-memory.ts";
 import type { TorchFinder } from "./fsdp/find-torch.ts";
 import { FsdpTrainingEngine } from "./fsdp/fsdp-training-engine.ts";
@@ -21,29 +25,54 @@ export interface EngineMeans extends EngineResources {
   readonly logger: Logger;
 }
 
+/** The engine of a run's policy. */
 export async function createEngine(
   run: RunRecord,
   folders: RunFolders,
   means: EngineMeans,
 ): Promise<TrainingEngine> {
+  const { spec, origin, adapters, companions } = await modelOf(run, folders);
+  return engineOf(run, folders, means, { spec, companions, ...startOf(run, origin, adapters) });
+}
+
+/** The engine of a run's critic, which starts with what it loads; undefined where the run has none. */
+export async function createCritic(
+  run: RunRecord,
+  folders: RunFolders,
+  means: EngineMeans,
+): Promise<CriticEngine | undefined> {
+  if (!hasCritic(run.config)) return undefined;
+  const { spec, companions } = await modelOf(run, folders);
+  const start = { kind: "fresh", seed: deriveSeed(run.config.seed, "critic") } as const;
+  return new ValueEngine(await engineOf(run, folders, means, { spec: valueSpecOf(spec), companions, start }));
+}
+
+async function modelOf(
+  run: RunRecord,
+  folders: RunFolders,
+): Promise<RunModel & Pick<EngineConfig, "companions">> {
   const folder = folders.absolute(folders.tokenizer);
-  const { spec, origin, adapters } = await loadRunModel(run.config, folders, await loadTokenizer(folder));
+  const model = await loadRunModel(run.config, folders, await loadTokenizer(folder));
   const companions: Record<string, Uint8Array> = {};
   for (const name of await readdir(folder)) companions[name] = await readFile(path.join(folder, name));
+  return { ...model, companions };
+}
+
+async function engineOf(
+  run: RunRecord,
+  folders: RunFolders,
+  means: EngineMeans,
+  model: Pick<EngineConfig, "spec" | "companions" | "start" | "adapters" | "origin">,
+): Promise<TrainingEngine> {
   const { engine } = run.config.trainer;
-  const common: EngineConfig = {
-    spec,
-    companions,
-    maxMicrobatchTokens: engine.microbatchTokens,
-    ...startOf(run, origin, adapters),
-  };
+  const common: EngineConfig = { ...model, maxMicrobatchTokens: engine.microbatchTokens };
   if (engine.kind === "fsdp2") {
     const logger = means.logger.child({ runId: run.runId, epoch: run.epoch });
     const { plan, host } = await means.torch.plan(engine, logger);
     const startFolder = folders.absolute(folders.startWeights(run.epoch));
     return new FsdpTrainingEngine({ ...common, ...plan, startFolder }, host);
   }
-  const plan = fitEngine(spec, run.config, means);
+  const plan = fitEngine(model.spec, run.config, means);
   return new OnnxTrainingEngine({
     ...common,
     sharing: plan.sharing,

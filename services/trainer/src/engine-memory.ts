@@ -1,7 +1,8 @@
 /** Checks whether the training of a run fits into the memory of the trainer. */
 
 import { availableParallelism } from "node:os";
-import { hasReference, isTraining, problemMessage, type RunConfig } from "@hone/config";
+import { valueSpecOf } from "@hone/checkpoint";
+import { hasCritic, hasReference, isTraining, problemMessage, type RunConfig } from "@hone/config";
 import { type ModelSpec, resolveLora } from "@hone/nn";
 import { isLargeModel, planTraining, type TrainingMemory, type TrainingPlan } from "@hone/train";
 import type { Problem } from "./domain/report/run-event.ts";
@@ -33,18 +34,28 @@ export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineR
     ),
     microbatchTokens,
     lora:
-      "path" in config.model && config.model.lora !== undefined ? resolveLora(config.model.lora) : undefined,
-    hasReference: hasReference(config),
+      spec.head === "language" && "path" in config.model && config.model.lora !== undefined
+        ? resolveLora(config.model.lora)
+        : undefined,
+    hasReference: spec.head === "language" && hasReference(config),
   };
-  return planTraining(spec, extent, engineMemoryBytes);
+  return planTraining(spec, extent, shareOf(config, engineMemoryBytes));
+}
+
+/** The memory of each of a run's engines: a critic is about as large as the policy, and gets half. */
+function shareOf(config: RunConfig, bytes: number): number {
+  return hasCritic(config) ? Math.floor(bytes / 2) : bytes;
 }
 
 /** @returns the problem of a run that cannot fit: the key that saves most memory when it is lowered, with the numbers. */
 export function memoryProblems(spec: ModelSpec, config: RunConfig, resources: EngineResources): Problem[] {
   if (!isTraining(config) || config.trainer.engine.kind !== "onnx") return [];
-  const { memory } = fitEngine(spec, config, resources);
-  const availableBytes = resources.engineMemoryBytes;
-  if (memory.total <= availableBytes) return [];
+  const specs = hasCritic(config) ? [spec, valueSpecOf(spec)] : [spec];
+  const availableBytes = shareOf(config, resources.engineMemoryBytes);
+  const memory = specs
+    .map((each) => fitEngine(each, config, resources).memory)
+    .find(({ total }) => total > availableBytes);
+  if (memory === undefined) return [];
   const { maxContextTokens } = config.rollout;
   const { microbatchTokens } = config.trainer.engine;
   const [key, value] =
@@ -57,7 +68,7 @@ export function memoryProblems(spec: ModelSpec, config: RunConfig, resources: En
   const held = reference === 0 ? "" : `reference ${mib(reference)}, `;
   const parts = `weights ${mib(weights)}, ${held}optimizer ${mib(optimizer)}, gradients ${mib(gradients)}`;
   const allowed =
-    `so small that training fits into ${mib(availableBytes)} MiB (HONE_TRAINER_MEMORY_MIB); predicted are ${mib(total)} MiB: ${parts}, ` +
+    `so small that training fits into ${mib(availableBytes)} MiB (HONE_TRAINER_MEMORY_MIB${hasCritic(config) ? ", of which policy and critic have half each" : ""}); predicted are ${mib(total)} MiB: ${parts}, ` +
     `activations ${mib(activations)} for rows of ${maxContextTokens} and passes of ${microbatchTokens} tokens, ` +
     `everything else ${mib(base)}`;
   return [{ key, valueJson: JSON.stringify(value), allowed, message: problemMessage(key, value, allowed) }];

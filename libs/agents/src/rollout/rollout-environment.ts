@@ -3,7 +3,7 @@
  * that acted, with the state in which it did.
  */
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import { RetryableError, Turnstile } from "@hone/core";
 import { TurnInfo } from "@hone/rl";
@@ -109,7 +109,7 @@ const DIGEST_DIGITS = 16;
 function nameOfState({ observation, info }: EnvironmentReset): string {
   const named = info[TurnInfo.state];
   if (typeof named === "string") return named;
-  return createHash("sha256").update(observation).digest("hex").slice(0, DIGEST_DIGITS);
+  return hash("sha256", observation, "hex").slice(0, DIGEST_DIGITS);
 }
 
 function describe(span: ReturnType<typeof startSpan>, result: EnvironmentReset | EnvironmentStep): void {

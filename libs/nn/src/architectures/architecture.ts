@@ -7,7 +7,7 @@ export type FamilyTraits = Pick<ModelSpec, "attentionBias" | "hasMlpBias" | "has
 
 export interface Architecture {
   readonly family: ModelFamily;
-  /** Name of the class in `transformers`, as in the field `architectures` of config.json. */
+  /** Name of the language model's class in `transformers`, as in the field `architectures` of config.json. */
   readonly className: string;
   /** @throws ModelSpecError for options that would change the computation and that Hone does not support. */
   readTraits(config: ModelConfig): FamilyTraits;

@@ -1,18 +1,20 @@
 /** Converts between model specifications and Hugging Face's `config.json`. */
-import { architectureOf, architectureOfConfig } from "../architectures/table.ts";
+import { architectureOf, architectureOfConfig, classNameOf } from "../architectures/table.ts";
 import { readRope, writeRope } from "../attention/rotary.ts";
 import { ModelSpecError, show } from "../errors.ts";
 import { booleanOr, type ModelConfig, numberOr, requireNumber, tokenIds } from "./config-fields.ts";
 import { type ModelSpec, resolveModelSpec } from "./model-spec.ts";
 
 const DEFAULT_EPS = 1e-6;
+/** What makes a classifier of tokens give one number, without dropout where it is trained further. */
+const ONE_LABEL = { id2label: { 0: "LABEL_0" }, label2id: { LABEL_0: 0 }, classifier_dropout: 0 };
 
 /**
  * Reads a configuration.
  * @throws ModelSpecError that names an unsupported option that would change the computation.
  */
 export function specFromConfig(config: ModelConfig): ModelSpec {
-  const architecture = architectureOfConfig(config);
+  const { architecture, head } = architectureOfConfig(config);
   const activation = config.hidden_act ?? "silu";
   if (activation !== "silu") {
     const problem = `hidden_act is ${show(activation)}; Hone supports only the activation "silu"`;
@@ -27,6 +29,7 @@ export function specFromConfig(config: ModelConfig): ModelSpec {
   const initializerRange = numberOr(config, "initializer_range", undefined);
   return resolveModelSpec({
     family: architecture.family,
+    head,
     ...architecture.readTraits(config),
     vocabSize: requireNumber(config, "vocab_size"),
     hiddenSize: requireNumber(config, "hidden_size"),
@@ -37,7 +40,7 @@ export function specFromConfig(config: ModelConfig): ModelSpec {
     ropeTheta: rope.theta,
     ropeScaling: rope.scaling,
     rmsNormEps: numberOr(config, "rms_norm_eps", DEFAULT_EPS),
-    isTied: booleanOr(config, "tie_word_embeddings", false),
+    isTied: head === "language" && booleanOr(config, "tie_word_embeddings", false),
     maxPositions: requireNumber(config, "max_position_embeddings"),
     ...(initializerRange !== undefined && initializerRange > 0 ? { initializerRange } : {}),
     bosTokenId: tokenIds(config, "bos_token_id")[0],
@@ -51,7 +54,7 @@ export function configFromSpec(spec: ModelSpec): Record<string, unknown> {
   const { family, eosTokenIds } = spec;
   const architecture = architectureOf(family);
   return {
-    architectures: [architecture.className],
+    architectures: [classNameOf(architecture, spec.head)],
     model_type: family,
     vocab_size: spec.vocabSize,
     hidden_size: spec.hiddenSize,
@@ -70,6 +73,7 @@ export function configFromSpec(spec: ModelSpec): Record<string, unknown> {
     bos_token_id: spec.bosTokenId ?? null,
     eos_token_id: eosTokenIds.length > 1 ? eosTokenIds : (eosTokenIds[0] ?? null),
     pad_token_id: spec.padTokenId ?? null,
+    ...(spec.head === "value" && ONE_LABEL),
     torch_dtype: "float32",
   };
 }

@@ -9,10 +9,17 @@ import { ModelSpecError } from "../errors.ts";
 /** Families of checkpoints; each has its file in architectures/. */
 export type ModelFamily = "llama" | "qwen2" | "qwen3";
 
+/**
+ * What a model computes from a hidden state: logits over the vocabulary, or one number, the value that a critic expects to
+ * come.
+ */
+export type ModelHead = "language" | "value";
+
 /** Sizes and constants of a model; everything that its graph depends on. */
 export interface ModelSpec {
   /** The family whose configuration and names its checkpoints use. */
   readonly family: ModelFamily;
+  readonly head: ModelHead;
   readonly vocabSize: number;
   /** Width of the residual stream. */
   readonly hiddenSize: number;
@@ -36,7 +43,7 @@ export interface ModelSpec {
   readonly ropeScaling: RopeScaling;
   /** Added to the mean square in every norm. */
   readonly rmsNormEps: number;
-  /** Whether the head is the embedding table. */
+  /** Whether the head is the embedding table; never with a value head. */
   readonly isTied: boolean;
   /** The number of positions that the model is meant for. It is stored for other programs; the graph does not depend on it. */
   readonly maxPositions: number;
@@ -62,6 +69,7 @@ export type ModelSpecInput = Pick<ModelSpec, "vocabSize" | "hiddenSize" | "numLa
 export function resolveModelSpec(input: ModelSpecInput): ModelSpec {
   const spec: ModelSpec = {
     family: "qwen3",
+    head: "language",
     numKeyValueHeads: input.numHeads,
     headDim: Math.floor(input.hiddenSize / input.numHeads),
     intermediateSize: 3 * input.hiddenSize,
@@ -71,7 +79,7 @@ export function resolveModelSpec(input: ModelSpecInput): ModelSpec {
     ropeTheta: 10_000,
     ropeScaling: { kind: "none" },
     rmsNormEps: 1e-6,
-    isTied: true,
+    isTied: input.head !== "value",
     maxPositions: 4096,
     initializerRange: 1 / Math.sqrt(input.hiddenSize),
     bosTokenId: undefined,
@@ -105,6 +113,9 @@ export function resolveModelSpec(input: ModelSpecInput): ModelSpec {
   if (spec.numHeads % spec.numKeyValueHeads !== 0) {
     const problem = `numHeads (${spec.numHeads}) must be a multiple of numKeyValueHeads (${spec.numKeyValueHeads})`;
     throw new ModelSpecError("numKeyValueHeads", problem);
+  }
+  if (spec.head === "value" && spec.isTied) {
+    throw new ModelSpecError("isTied", "isTied must be false for a value head, which is no embedding table");
   }
   for (const id of [spec.bosTokenId, spec.padTokenId, ...spec.eosTokenIds]) {
     if (id !== undefined && !(Number.isInteger(id) && id >= 0 && id < spec.vocabSize)) {

@@ -19,10 +19,24 @@ export type Weights = Readonly<Record<string, Float32Array>>;
 export const EMBEDDING = "model.embed_tokens.weight";
 export const FINAL_NORM = "model.norm.weight";
 export const HEAD = "lm_head.weight";
+/** The value head, under the names of `transformers` for a classification of tokens with one label. */
+export const VALUE_HEAD = "score.weight";
+export const VALUE_BIAS = "score.bias";
 
-/** The parameter that maps hidden states to logits. */
+/** The matrix that maps hidden states to what the head computes, [{@link headWidth}, C]. */
 export function headParameter(spec: ModelSpec): string {
+  if (spec.head === "value") return VALUE_HEAD;
   return spec.isTied ? EMBEDDING : HEAD;
+}
+
+/** All parameters of the head. */
+export function headParameters(spec: ModelSpec): string[] {
+  return spec.head === "value" ? [VALUE_HEAD, VALUE_BIAS] : [headParameter(spec)];
+}
+
+/** How many numbers the head computes from a hidden state. */
+export function headWidth(spec: ModelSpec): number {
+  return spec.head === "value" ? 1 : spec.vocabSize;
 }
 
 /** Name of a parameter of a layer, such as `layerParameter(0, "self_attn.q_proj")`. */
@@ -77,7 +91,11 @@ export function listParameters(spec: ModelSpec): ParameterInfo[] {
     norm("post_attention_layernorm", hiddenSize);
   }
   parameters.push({ name: FINAL_NORM, shape: [hiddenSize], kind: "norm" });
-  if (!spec.isTied) parameters.push({ name: HEAD, shape: [spec.vocabSize, hiddenSize], kind: "matrix" });
+  if (spec.head === "value") {
+    parameters.push({ name: VALUE_HEAD, shape: [1, hiddenSize], kind: "matrix" });
+    parameters.push({ name: VALUE_BIAS, shape: [1], kind: "bias" });
+  } else if (!spec.isTied)
+    parameters.push({ name: HEAD, shape: [spec.vocabSize, hiddenSize], kind: "matrix" });
   return parameters;
 }
 

@@ -7,6 +7,8 @@
  * make a later one count less.
  */
 
+import { varianceOf } from "./statistics.ts";
+
 /** @returns [N] the return of each place. */
 export function discountedReturns(rewards: ArrayLike<number>, gamma: number): number[] {
   const returns = new Array<number>(rewards.length);
@@ -53,4 +55,14 @@ export function generalizedAdvantages(
     nextValue = value;
   }
   return { advantages, returns };
+}
+
+/**
+ * How much of the spread of returns a critic's values explain: 1 - Var(R - V) / Var(R). 1 = all of it, 0 = no more than their
+ * mean does, below 0 = less than that. 0 where all returns are equal, as there is nothing to explain.
+ */
+export function explainedVariance(values: ArrayLike<number>, returns: ArrayLike<number>): number {
+  const ofReturns = varianceOf(Array.from(returns));
+  if (ofReturns === 0) return 0;
+  return 1 - varianceOf(Array.from(returns, (value, place) => value - values[place]!)) / ofReturns;
 }

@@ -25,6 +25,13 @@ export function isFlat(values: readonly number[]): boolean {
   return values.every((value) => value === values[0]);
 }
 
+/** The variance of all of a population (divisor n); 0 where all numbers are equal. */
+export function varianceOf(values: readonly number[]): number {
+  if (isFlat(values)) return 0;
+  const mean = meanOf(values);
+  return meanOf(values.map((value) => (value - mean) ** 2));
+}
+
 /** The sample deviation (divisor n - 1); 0 where all numbers are equal. */
 export function sampleStd(values: readonly number[]): number {
   if (isFlat(values)) return 0;

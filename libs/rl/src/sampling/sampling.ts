@@ -41,8 +41,10 @@ export function outOfRange<Name extends string>(
   parameters: Readonly<Record<Name, SamplingParameter>>,
   sampling: Readonly<Partial<Record<NoInfer<Name>, number>>>,
 ): BrokenSamplingRange<Name> | undefined {
-  for (const [name, { range, isOptional, default: value }] of Object.entries<SamplingParameter>(parameters)) {
-    const given = sampling[name as Name];
+  // Called for each request, so it makes no list of the entries.
+  for (const name in parameters) {
+    const { range, isOptional, default: value } = parameters[name];
+    const given = sampling[name];
     const meant = given ?? (isOptional === true ? value : Number.NaN);
     if (!isInRange(meant, range)) return { name: name as Name, value: given, rule: rangeRule(range) };
   }

@@ -3,6 +3,7 @@
  *
  * Letters as in training-graph.ts.
  */
+import { headWidth, type ModelSpec } from "@hone/nn";
 import { type MaskedTokens, type PackedBatch, packSamples, type TokenInput } from "@hone/rl";
 import type { Feed } from "@hone/tensor";
 import { TrainingInputError } from "../errors.ts";
@@ -94,17 +95,19 @@ export function planMicrobatches(samples: readonly MaskedTokens[], limits: Packi
 export function microbatchFeeds(
   batch: Microbatch,
   embedding: Float32Array,
-  vocabSize: number,
+  spec: ModelSpec,
   { chunks, rowPieces }: { readonly chunks: HeadChunks; readonly rowPieces: number },
 ): Record<string, Feed> {
   const { rowCount, rowTokens, positions } = batch;
-  const width = embedding.length / vocabSize;
+  const width = spec.hiddenSize;
   const embedded = new Float32Array(rowCount * rowTokens * width);
   batch.tokenIds.forEach((id, at) => {
     embedded.set(embedding.subarray(id * width, (id + 1) * width), at * width);
   });
+  const numbers = headWidth(spec);
+  // A value head gives each position one number, which all of its entries choose.
   const choices = batch.entryPosition.map(
-    (position, entry) => (position % chunks.positions) * vocabSize + batch.entryTarget[entry]!,
+    (position, entry) => (position % chunks.positions) * numbers + (batch.entryTarget[entry]! % numbers),
   );
   const shape = [rowCount, rowTokens];
   return {

@@ -4,7 +4,7 @@
  * One session per loss is kept; its sizes are symbolic, so it can run every microbatch. Weights are graph inputs and are read
  * in place.
  */
-import { type AdaptedModel, EMBEDDING, listAll, listTrained, type Weights } from "@hone/nn";
+import { type AdaptedModel, EMBEDDING, headWidth, listAll, listTrained, type Weights } from "@hone/nn";
 import { type Feed, type Fetched, type Graph, GraphSession, type SessionOptions } from "@hone/tensor";
 import { type HeadChunks, headChunks } from "../graph/head-loss.ts";
 import { buildForwardGraph, buildTrainingGraph } from "../graph/training-graph.ts";
@@ -13,9 +13,9 @@ import { chunkFeeds, entryEnds, type Microbatch, microbatchFeeds, positionEnds }
 import type { Pass, PassObjective } from "./plan-passes.ts";
 
 export interface PassResult {
-  /** [E] */
-  readonly logprob: Float32Array;
-  /** [U] */
+  /** [E] log-probabilities, or with a value head values. */
+  readonly score: Float32Array;
+  /** [U]; empty with a value head. */
   readonly entropy: Float32Array;
   /** 0 if nothing was differentiated. */
   readonly loss: number;
@@ -50,11 +50,11 @@ export class PassRunner {
   }
 
   async run(weights: Weights, { batch, temperature, objective }: Pass): Promise<PassResult> {
-    const { vocabSize } = this.#model.spec;
+    const { spec } = this.#model;
     // Enough chunks for the largest microbatch, so that one session serves all. A row may be longer than the intended maximum.
     const { maxTokens, headChunkValues, rowPieces, recomputedLayers } = this.#options;
-    const chunks = headChunks(vocabSize, Math.max(maxTokens, batch.positions.length), headChunkValues);
-    const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, vocabSize, { chunks, rowPieces });
+    const chunks = headChunks(headWidth(spec), Math.max(maxTokens, batch.positions.length), headChunkValues);
+    const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, spec, { chunks, rowPieces });
     for (const { name, shape } of listAll(this.#model)) {
       feeds[name] = { dtype: "float32", data: weights[name]!, shape };
     }
@@ -151,8 +151,12 @@ function addLookupGradient(table: Float32Array, batch: Microbatch, gradient: Flo
   }
 }
 
-function scoresOf(results: Readonly<Record<string, Fetched>>): Pick<PassResult, "logprob" | "entropy"> {
-  return { logprob: floats(results[OUTPUT.logprob]), entropy: floats(results[OUTPUT.entropy]) };
+function scoresOf(results: Readonly<Record<string, Fetched>>): Pick<PassResult, "score" | "entropy"> {
+  const entropy = results[OUTPUT.entropy];
+  return {
+    score: floats(results[OUTPUT.score]),
+    entropy: entropy === undefined ? new Float32Array(0) : floats(entropy),
+  };
 }
 
 function floats(value: Fetched | undefined): Float32Array {

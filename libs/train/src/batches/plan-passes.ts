@@ -4,15 +4,17 @@
  *
  * Letters as in training-graph.ts.
  */
-import type { ModelSpec } from "@hone/nn";
+import type { ModelHead, ModelSpec } from "@hone/nn";
 import {
   groupsOf,
+  HeadScore,
   inputsOf,
   isGroupInput,
   type LossName,
   type LossTerm,
   type MaskedTokens,
   renumber,
+  scoreOf,
   type TokenInput,
   termProblem,
 } from "@hone/rl";
@@ -63,9 +65,9 @@ export interface Objective {
 
 /** Scores of the N trained tokens of all samples under the weights, in the order of (sample, token). */
 export interface ScoredEntries {
-  /** [N] */
-  readonly logprobs: Float32Array;
-  /** [N] entropy of the distribution at each token, in nats. */
+  /** [N] log-probabilities, or with a value head values. */
+  readonly scores: Float32Array;
+  /** [N] entropy of the distribution at each token, in nats; 0 with a value head. */
   readonly entropies: Float32Array;
   /** Number of tokens that would be computed for separate sequences. */
   readonly sampleTokenCount: number;
@@ -104,16 +106,24 @@ export function planScoring(
 
 /**
  * Plans the passes of one update.
- * @throws TrainingInputError if a term has constants outside their range, or a sample lacks inputs that a term reads.
+ * @param head that of the model.
+ * @throws TrainingInputError if a term has constants outside their range or is not a function of what the head computes, or a
+ *   sample lacks inputs that a term reads.
  */
 export function planUpdate(
   samples: readonly TrainingSample[],
   limits: PackingLimits,
   objective: Objective,
+  head: ModelHead,
 ): PlannedPasses {
+  const score = head === "value" ? HeadScore.value : HeadScore.logprob;
   for (const term of objective.terms) {
     const problem = termProblem(term);
     if (problem !== undefined) throw new TrainingInputError(`no engine can compute the loss: ${problem}`);
+    if (scoreOf(term.name) === score) continue;
+    throw new TrainingInputError(
+      `the loss "${term.name}" is a function of a ${scoreOf(term.name)}, but the model has a ${head} head`,
+    );
   }
   const entries = entryArrays(samples, objective);
   const plan = planMicrobatches(samples, limits);
@@ -125,7 +135,7 @@ type Scores = { -readonly [K in keyof ScoredEntries]: ScoredEntries[K] };
 /** Empty scores for a plan; {@link takeScores} fills them. */
 export function emptyScores({ packed }: MicrobatchPlan): Scores {
   return {
-    logprobs: new Float32Array(packed.entryTarget.length),
+    scores: new Float32Array(packed.entryTarget.length),
     entropies: new Float32Array(packed.entryTarget.length),
     sampleTokenCount: packed.sampleTokenCount,
     packedTokenCount: packed.packedTokenCount,
@@ -133,15 +143,15 @@ export function emptyScores({ packed }: MicrobatchPlan): Scores {
   };
 }
 
-/** Copies the results of a microbatch, log-probabilities [E] and entropies [U], to the places of its entries. */
+/** Copies the results of a microbatch, scores [E] and entropies [U], to the places of its entries. */
 export function takeScores(
   scores: Scores,
   batch: Microbatch,
-  result: { readonly logprob: Float32Array; readonly entropy: Float32Array },
+  result: { readonly score: Float32Array; readonly entropy: Float32Array },
 ): void {
   batch.entryIndex.forEach((entry, at) => {
-    scores.logprobs[entry] = result.logprob[at]!;
-    scores.entropies[entry] = result.entropy[batch.entryPosition[at]!]!;
+    scores.scores[entry] = result.score[at]!;
+    scores.entropies[entry] = result.entropy[batch.entryPosition[at]!] ?? 0;
   });
 }
 

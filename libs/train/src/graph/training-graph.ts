@@ -13,9 +13,11 @@ import {
   decoderOf,
   EMBEDDING,
   headParameter,
+  headParameters,
   layerOf,
   listAll,
   listTrained,
+  type ModelSpec,
   packedAttend,
   type WeightTensors,
   weightInputs,
@@ -39,6 +41,7 @@ import {
   type HeadChunks,
 } from "./head-loss.ts";
 import { chunkInput, gradientOutput, INPUT, OUTPUT } from "./training-names.ts";
+import { buildValueLoss, buildValues } from "./value-head.ts";
 
 /** Settings that limit the memory and the computation of a graph. */
 export interface GraphBounds {
@@ -49,7 +52,7 @@ export interface GraphBounds {
   readonly recomputedLayers: number;
 }
 
-/** Builds the graph for log-probabilities and entropies of the entries; weights are inputs. */
+/** Builds the graph for log-probabilities and entropies of the entries, or for their values; weights are inputs. */
 export function buildForwardGraph(
   model: AdaptedModel,
   temperature: number,
@@ -57,8 +60,12 @@ export function buildForwardGraph(
 ): Graph {
   const graph = new Graph("forward");
   const { weights, read } = buildBody(graph, model, { chunks, rowPieces });
+  if (model.spec.head === "value") {
+    graph.output(OUTPUT.score, buildValues(graph, read, weights));
+    return graph;
+  }
   const { logprob, entropy } = buildHeadScores(graph, model.spec, { weights, read, temperature, chunks });
-  graph.output(OUTPUT.logprob, logprob);
+  graph.output(OUTPUT.score, logprob);
   graph.output(OUTPUT.entropy, entropy);
   return graph;
 }
@@ -70,7 +77,7 @@ export function buildForwardGraph(
  *   loss = sum over entries of weight * (sum of the terms of the entry)
  *          - sum over positions of entropyWeight * entropy
  *
- * Without `hasEntropyBonus`, the second sum and its input are left out.
+ * Without `hasEntropyBonus`, as always with a value head, the second sum and its input are left out.
  */
 export function buildTrainingGraph(
   model: AdaptedModel,
@@ -82,16 +89,11 @@ export function buildTrainingGraph(
   const body = buildBody(graph, model, { chunks, rowPieces, reserved });
   const { weights, read } = body;
   const trained = listTrained(model).map(({ name }) => name);
-  const headName = headParameter(model.spec);
-  const inputs = { weights, read, temperature: objective.temperature, chunks };
-  const head = buildHeadLoss(graph, model.spec, inputs, objective, trained.includes(headName));
-  graph.output(OUTPUT.loss, head.loss);
-  graph.output(OUTPUT.logprob, head.logprob);
-  graph.output(OUTPUT.entropy, head.entropy);
-  if (head.headGradient !== undefined) graph.output(gradientOutput(headName), head.headGradient);
+  const readGradient = outputHead(graph, model.spec, body, objective, { chunks, trained });
 
   // The loss depends on the table only through the embedded tokens and, if it is also the head, through the logits.
-  const inBody = trained.filter((name) => name !== EMBEDDING && name !== headName);
+  const inHead = headParameters(model.spec);
+  const inBody = trained.filter((name) => name !== EMBEDDING && !inHead.includes(name));
   /** Differentiates from `output` back to `input`, and makes the gradients of the parameters between them outputs. */
   const goBack = (output: Tensor, gradient: Tensor, input: Tensor, names: readonly string[]): Tensor => {
     const wanted = [input, ...names.map((name) => weights[name]!)];
@@ -104,7 +106,7 @@ export function buildTrainingGraph(
   const { decoder, states } = body;
   let gradient = goBack(
     read,
-    head.readGradient,
+    readGradient,
     states.at(-1)!,
     inBody.filter((name) => layerOf(name) === undefined),
   );
@@ -117,6 +119,33 @@ export function buildTrainingGraph(
   }
   if (trained.includes(EMBEDDING)) graph.output(gradientOutput(INPUT.embedded), gradient);
   return graph;
+}
+
+/** Makes loss, scores and the gradients of the head outputs. @returns [U, C] the gradient of the hidden states that it reads */
+function outputHead(
+  graph: Graph,
+  spec: ModelSpec,
+  { weights, read }: Body,
+  objective: GraphObjective,
+  { chunks, trained }: { readonly chunks: HeadChunks; readonly trained: readonly string[] },
+): Tensor {
+  if (spec.head === "value") {
+    const head = buildValueLoss(graph, spec, { weights, read }, objective);
+    graph.output(OUTPUT.loss, head.loss);
+    graph.output(OUTPUT.score, head.value);
+    for (const [name, gradient] of Object.entries(head.headGradients)) {
+      graph.output(gradientOutput(name), gradient);
+    }
+    return head.readGradient;
+  }
+  const name = headParameter(spec);
+  const inputs = { weights, read, temperature: objective.temperature, chunks };
+  const head = buildHeadLoss(graph, spec, inputs, objective, trained.includes(name));
+  graph.output(OUTPUT.loss, head.loss);
+  graph.output(OUTPUT.score, head.logprob);
+  graph.output(OUTPUT.entropy, head.entropy);
+  if (head.headGradient !== undefined) graph.output(gradientOutput(name), head.headGradient);
+  return head.readGradient;
 }
 
 interface Body {

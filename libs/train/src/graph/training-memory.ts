@@ -5,6 +5,7 @@
  * the 135M shape to a tenth (training-memory.test.ts).
  */
 import {
+  headWidth,
   type LoraSpec,
   listAll,
   listParameters,
@@ -135,7 +136,7 @@ function activationBytes(
   const bodyValues =
     tokens * (spec.numLayers * spec.hiddenSize + (keptLayers + LAYERS_IN_WORK) * layerValues);
   const headValues =
-    HEAD_RESULTS * Math.min(tokens, headChunks(spec.vocabSize, tokens).positions) * spec.vocabSize;
+    HEAD_RESULTS * Math.min(tokens, headChunks(headWidth(spec), tokens).positions) * headWidth(spec);
   return Math.ceil(bodyValues + headValues) * BYTES;
 }
 

@@ -15,7 +15,7 @@ export const INPUT = {
   visibleEnd: "visibleEnd",
   /** int32 [U]: distinct indices into B*T. */
   positions: "positions",
-  /** int32 [E]: position of the chunk times V plus token. */
+  /** int32 [E]: position of the chunk times V plus token; with a value head, the position. */
   choices: "choices",
   /** float32 [E]. The other inputs of the loss have their own names, see `TokenInput`. */
   weight: "weight",
@@ -27,9 +27,9 @@ export const INPUT = {
 export const OUTPUT = {
   /** float32 [] */
   loss: "loss",
-  /** float32 [E] */
-  logprob: "logprob",
-  /** float32 [U] */
+  /** float32 [E]: log-probability of the entry's token, or with a value head its value. */
+  score: "score",
+  /** float32 [U], not with a value head. */
   entropy: "entropy",
 } as const;
 

@@ -23,18 +23,18 @@ describe("loss graphs", () => {
   });
 });
 
-async function answer({ terms, logprobs, inputs, weights }: LossTask): Promise<LossAnswer> {
+async function answer({ terms, scores, inputs, weights }: LossTask): Promise<LossAnswer> {
   const graph = new Graph("loss");
   const feeds: Record<string, Feed> = {};
   const input = (name: string, values: readonly number[]) => {
     feeds[name] = { dtype: "float64", data: Float64Array.from(values), shape: [values.length] };
     return graph.input(name, "float64", ["entries"]);
   };
-  const logprob = input("logprob", logprobs);
-  const perEntry = buildTerms(terms, logprob, (name) => input(name, inputs[name]!));
+  const score = input("score", scores);
+  const perEntry = buildTerms(terms, score, (name) => input(name, inputs[name]!));
   const loss = ReduceSum(Mul(perEntry, input("weight", weights)), { keepDims: false });
   graph.output("loss", loss);
-  graph.output("gradient", gradients(graph, loss, [logprob])[0]!);
+  graph.output("gradient", gradients(graph, loss, [score])[0]!);
   const session = await GraphSession.create(graph, { intraOpThreads: 1 });
   const found = await session.run(feeds);
   await session.release();

@@ -75,7 +75,7 @@ describe("the KL divergence from a reference policy", () => {
         const reference = samples.flatMap(({ inputs }) => Array.from(inputs?.referenceLogprob ?? []));
         const mean = (logprobs: Float32Array) =>
           reference.reduce((sum, value, i) => sum + estimateKl(kind, logprobs[i]!, value), 0) / 15;
-        assert.ok(Math.abs(found.loss - 0.7 * mean(found.logprobs)) < 1e-5);
+        assert.ok(Math.abs(found.loss - 0.7 * mean(found.scores)) < 1e-5);
         for (const [name, gradient] of Object.entries(found.gradients)) {
           const at = gradient.reduce(
             (best, value, i) => (Math.abs(value) > Math.abs(gradient[best]!) ? i : best),
@@ -87,7 +87,7 @@ describe("the KL divergence from a reference policy", () => {
             values[at] = value;
             const scored = await runner.score(weights, samples);
             values[at] = kept;
-            return 0.7 * mean(scored.logprobs);
+            return 0.7 * mean(scored.scores);
           };
           const step = 2e-3;
           const difference = ((await lossAt(kept + step)) - (await lossAt(kept - step))) / (2 * step);

@@ -1,6 +1,6 @@
 /** The graphs of all losses in the registry of `@hone/rl`. A loss without a graph does not compile. */
 
-import { type ConstantsOf, inputsOf, type LossName, type LossTerm, type TokenInput } from "@hone/rl";
+import { type ConstantsOf, inputsOf, type LossName, type LossTerm, scoreOf, type TokenInput } from "@hone/rl";
 import { Add, type Tensor } from "@hone/tensor";
 import { crossEntropy } from "./cross-entropy.ts";
 import { klAbs, klK1, klK2, klK3 } from "./kl.ts";
@@ -17,6 +17,7 @@ import { sapo } from "./token/sapo.ts";
 import { dro, kimi15 } from "./token/squared-distance.ts";
 import { tis } from "./token/tis.ts";
 import { topr } from "./token/topr.ts";
+import { value } from "./value.ts";
 
 const GRAPHS: { readonly [N in LossName]: LossGraph<N> } = {
   ppo_clip: ppoClip,
@@ -39,19 +40,21 @@ const GRAPHS: { readonly [N in LossName]: LossGraph<N> } = {
   kl_abs: klAbs,
   kl_k2: klK2,
   kl_k3: klK3,
+  value,
 };
 
 /**
  * Builds the sum of the terms for every entry, [E].
+ * @param score [E] what the trained head says of each entry: log-probabilities or values, of which all terms are a function
  * @param input returns an input of the entries, [E]; it is called once for each input that a term reads
  */
 export function buildTerms(
   terms: readonly LossTerm<LossName>[],
-  logprob: Tensor,
+  score: Tensor,
   input: (name: TokenInput) => Tensor,
 ): Tensor {
   const read = Object.fromEntries(inputsOf(terms).map((name) => [name, input(name)]));
-  const inputs = { logprob, ...read } as LossInputs<LossName>;
+  const inputs = { [scoreOf(terms[0]!.name)]: score, ...read } as unknown as LossInputs<LossName>;
   return terms.map((term) => buildTerm(term, inputs)).reduce((sum, each) => Add(sum, each));
 }
 

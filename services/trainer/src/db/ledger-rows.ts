@@ -214,17 +214,19 @@ export class LedgerRows implements RunLedger {
             advantage: ledger.advantage,
             turnAdvantages: ledger.turnAdvantages,
             tokenAdvantages: ledger.tokenAdvantages,
+            returns: ledger.tokenReturns,
           })
           .from(ledger)
           .where(and(eq(ledger.runId, runId), eq(ledger.version, version))),
       { action: `read the ledger of step ${version} of ${runId}`, isRepeatable: true },
     );
     return rows
-      .map(({ slot, turnAdvantages, tokenAdvantages, ...row }) => ({
+      .map(({ slot, turnAdvantages, tokenAdvantages, returns, ...row }) => ({
         ...row,
         slot: parseSlotKey(slot),
         ...(turnAdvantages !== null && { turnAdvantages }),
         ...(tokenAdvantages !== null && { tokenAdvantages: fromBytes(tokenAdvantages) }),
+        ...(returns !== null && { returns: fromBytes(returns) }),
       }))
       .sort((a, b) => compareSlots(a.slot, b.slot));
   }
@@ -273,7 +275,7 @@ export class LedgerRows implements RunLedger {
 /** A row of the ledger, keyed by column names. */
 function rowOf(
   commit: Commit,
-  { rollout, reward, advantage, turnAdvantages, tokenAdvantages }: Commit["trained"][number],
+  { rollout, reward, advantage, turnAdvantages, tokenAdvantages, returns }: Commit["trained"][number],
 ): Record<LedgerColumn, string | number | null | readonly number[]> {
   const versions = versionRange(rollout);
   return {
@@ -292,6 +294,7 @@ function rowOf(
     state_digest: commit.stateDigest,
     turn_advantages: turnAdvantages ?? null,
     token_advantages: tokenAdvantages === undefined ? null : toBytes(tokenAdvantages),
+    token_returns: returns === undefined ? null : toBytes(returns),
   };
 }
 

@@ -131,4 +131,9 @@ alter table runs
     name: "advantages-of-tokens",
     sql: "alter table ledger add column token_advantages bytea",
   },
+  {
+    id: 11,
+    name: "returns-of-tokens",
+    sql: "alter table ledger add column token_returns bytea",
+  },
 ];

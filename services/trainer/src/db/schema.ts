@@ -84,6 +84,8 @@ export const ledger = pgTable(
     turnAdvantages: jsonb("turn_advantages").$type<number[]>(),
     /** Advantage of each sampled token as float32, little-endian, sample by sample; null = none are finer than those of turns. */
     tokenAdvantages: bytea("token_advantages"),
+    /** What the critic is to predict at each sampled token, in the same form; null = no critic was trained. */
+    tokenReturns: bytea("token_returns"),
   },
   (table) => [primaryKey({ columns: [table.runId, table.slot] })],
 );

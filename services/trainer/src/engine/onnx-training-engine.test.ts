@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
 import { temporaryFolder } from "@hone/testing";
+import { testCriticEngine } from "../domain/critic/critic-engine.suite.ts";
 import { freshModel, minibatch, testTrainingEngine } from "../domain/step/training-engine.suite.ts";
 import { OnnxTrainingEngine } from "./onnx-training-engine.ts";
 
@@ -10,6 +11,7 @@ const OPTIMIZER = "optimizer.safetensors";
 const create = (config: typeof freshModel) => new OnnxTrainingEngine({ ...config, threads: 2 });
 
 testTrainingEngine({ name: "OnnxTrainingEngine", create, optimizer: OPTIMIZER });
+testCriticEngine({ name: "OnnxTrainingEngine", create });
 
 test("the optimizer's file has the same bits after the same updates, saved and loaded in between or not", async () => {
   await using folder = await temporaryFolder("onnx");

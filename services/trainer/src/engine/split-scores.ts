@@ -14,7 +14,7 @@ export function splitScores(
   for (const { lossMask } of samples) {
     let to = from;
     for (let i = 0; i < lossMask.length; i++) to += lossMask[i]!;
-    logprobs.push(scored.logprobs.slice(from, to));
+    logprobs.push(scored.scores.slice(from, to));
     entropies.push(scored.entropies.slice(from, to));
     from = to;
   }

@@ -10,6 +10,8 @@ import { Random } from "@hone/core";
 import { listTrained } from "@hone/nn";
 import { temporaryFolder, torchPython } from "@hone/testing";
 import { updateAdamW } from "@hone/train";
+import { criticUpdates, suiteCritic } from "../domain/critic/critic-engine.suite.ts";
+import type { ValueResult } from "../domain/critic/critic-engine.ts";
 import { OnnxTrainingEngine } from "../engine/onnx-training-engine.ts";
 import {
   adapted,
@@ -129,6 +131,37 @@ describe("FSDP2 compared with the embedded engine", { skip, timeout: TIMEOUT_MS 
       assertSame(found[1]![i]!, expected);
     });
     assertNear(ends[1]!, ends[0]!, 1e-4);
+  });
+
+  test("a critic on one and two ranks", { timeout: TIMEOUT_MS }, async () => {
+    await using folder = await temporaryFolder("parity");
+    const found: ValueResult[][] = [];
+    for (const [name, engine] of Object.entries({
+      onnx: new OnnxTrainingEngine({ ...suiteCritic, threads: 1 }),
+      one: new FsdpTrainingEngine({ ...suiteCritic, ...EXACT, worldSize: 1 }, host),
+      two: new FsdpTrainingEngine({ ...suiteCritic, ...EXACT, worldSize: 2 }, host),
+    })) {
+      try {
+        found.push(await criticUpdates(engine, path.join(folder.path, name), 4));
+      } finally {
+        await engine.close();
+      }
+    }
+    const [expected, ...others] = found as [ValueResult[], ...ValueResult[][]];
+    for (const results of others) {
+      results.forEach(({ loss, gradNorm, values }, update) => {
+        const wanted = expected[update]!;
+        const close = (a: number, b: number, what: string) =>
+          assert.ok(Math.abs(a - b) < 1e-4, `${what} of update ${update}: ${a}, expected ${b}`);
+        close(loss, wanted.loss, "loss");
+        close(gradNorm, wanted.gradNorm, "gradient norm");
+        values
+          .flatMap((each) => [...each])
+          .forEach((value, i) => {
+            close(value, wanted.values.flatMap((each) => [...each])[i]!, "value");
+          });
+      });
+    }
   });
 
   test("AdamW updates from the same gradients, and attention in blocks", { timeout: TIMEOUT_MS }, () => {

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import { isDiskFull } from "@hone/core";
 import { IMITATION_TERMS } from "@hone/rl";
 import { eventually, onSmallDisk, temporaryFolder, torchPython } from "@hone/testing";
+import { testCriticEngine } from "../domain/critic/critic-engine.suite.ts";
 import { freshModel, minibatch, testTrainingEngine } from "../domain/step/training-engine.suite.ts";
 import { areGone, EXACT, GroupPool, torchHost, workersBelow } from "../testing/torch-host.ts";
 import { OPTIMIZER_FOLDER } from "./fsdp-files.ts";
@@ -22,6 +23,12 @@ testTrainingEngine({
   name: "FsdpTrainingEngine",
   create: (config) => new FsdpTrainingEngine({ ...config, ...EXACT, worldSize: 1 }, host, groups.start),
   optimizer: OPTIMIZER_FOLDER,
+  skip,
+});
+
+testCriticEngine({
+  name: "FsdpTrainingEngine",
+  create: (config) => new FsdpTrainingEngine({ ...config, ...EXACT, worldSize: 1 }, host, groups.start),
   skip,
 });
 

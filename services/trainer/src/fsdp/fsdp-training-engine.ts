@@ -102,7 +102,8 @@ export class FsdpTrainingEngine implements TrainingEngine {
       const started = performance.now();
       const { samples, terms, entropyCoefficient, temperature = 1, optimizer, maxGradNorm } = minibatch;
       checkTemperature(temperature);
-      const work = planUpdate(samples, this.#limits, { terms, entropyCoefficient, temperature });
+      const objective = { terms, entropyCoefficient, temperature };
+      const work = planUpdate(samples, this.#limits, objective, this.#config.spec.head);
       const scores = await this.#scores({
         case: "train",
         value: {
@@ -242,8 +243,8 @@ function scoresOf(
 ): SampleScores {
   const scores = emptyScores(plan);
   passes.forEach(({ batch }, i) => {
-    const { logprob, entropy } = found.microbatches[i]!;
-    takeScores(scores, batch, { logprob: floatsOf(logprob), entropy: floatsOf(entropy) });
+    const { score, entropy } = found.microbatches[i]!;
+    takeScores(scores, batch, { score: floatsOf(score), entropy: floatsOf(entropy) });
   });
   return splitScores(samples, scores, started);
 }

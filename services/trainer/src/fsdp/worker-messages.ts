@@ -68,6 +68,7 @@ function modelShape(spec: ModelSpec): MessageInitShape<typeof ModelShapeSchema> 
     isTied: spec.isTied,
     rotaryFrequencies: rotaryFrequencies(rope, spec.headDim),
     rotaryFactor: rotaryFactor(rope),
+    hasValueHead: spec.head === "value",
   };
 }
 

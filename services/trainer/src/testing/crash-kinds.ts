@@ -129,6 +129,34 @@ export const CRASH_KINDS: Readonly<Record<string, CrashKind>> = {
     states: 2,
     points: 30,
   },
+  "a run with a critic": {
+    config: crashConfig(
+      DEMONSTRATIONS,
+      { critic: { epochs: 1 }, checkpoint: { every: 0, keep: 1 }, eval: { every: 0 } },
+      { advantage: { kind: "gae", lambda: 0.9 } },
+    ),
+    trained: 4 + 3 * 4,
+    checkpoints: ["step-3"],
+    states: 2,
+    points: 60,
+  },
+  "a run with a critic that learns alone at first, and whose steps are replayed": {
+    config: crashConfig(
+      undefined,
+      {
+        steps: 4,
+        stateEvery: 4,
+        critic: { warmupSteps: 1 },
+        checkpoint: { every: 0, keep: 1 },
+        eval: { every: 0 },
+      },
+      { advantage: { kind: "gae" }, reward: { kl: { coefficient: 0.1 } } },
+    ),
+    trained: 4 * 4,
+    checkpoints: ["step-4"],
+    states: 3,
+    points: 60,
+  },
   "a run with a curriculum": {
     config: crashConfig(
       undefined,

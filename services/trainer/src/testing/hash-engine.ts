@@ -1,9 +1,10 @@
-/** An engine in memory for tests of the domain: its weights are a hash of everything that it was trained on. */
+/** Engines in memory for tests of the domain: their weights are a hash of everything that they were trained on. */
 
 import { createHash } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { TrainingSample } from "@hone/train";
+import type { CriticEngine, ValueMinibatch, ValueResult } from "../domain/critic/critic-engine.ts";
 import type {
   Minibatch,
   MinibatchResult,
@@ -105,5 +106,63 @@ export class HashEngine implements TrainingEngine {
 
   async close(): Promise<void> {
     this.#state = "closed";
+  }
+}
+
+/** A critic of this kind, whose values are digits of its hash: a critic that is lost on the way gives other advantages. */
+export class HashCritic implements CriticEngine {
+  readonly stateBytes = 0;
+  readonly #world: MemoryWorld;
+  #state = "";
+
+  constructor(world: MemoryWorld) {
+    this.#world = world;
+  }
+
+  async load(folder: string): Promise<void> {
+    this.#world.point("load critic");
+    this.#state = await readFile(path.join(folder, STATE_FILE), "utf8");
+  }
+
+  async saveFirst(policy: string, folder: string): Promise<void> {
+    const ofPolicy = await readFile(path.join(policy, STATE_FILE), "utf8");
+    await this.#write(folder, createHash("sha256").update(`critic of ${ofPolicy}`).digest("hex"));
+  }
+
+  async values(samples: readonly TrainingSample[]): Promise<readonly Float32Array[]> {
+    if (this.#state === "") throw new Error("the critic was never loaded");
+    return samples.map(({ tokenIds, weights }) =>
+      Float32Array.from({ length: weights.length }, (_, token) => {
+        const hash = createHash("sha256").update(`${this.#state} ${tokenIds} ${token}`).digest();
+        return hash[0]! / 256;
+      }),
+    );
+  }
+
+  async trainMinibatch({ samples, term, optimizer }: ValueMinibatch): Promise<ValueResult> {
+    this.#world.point("train critic");
+    const values = await this.values(samples);
+    const hash = createHash("sha256").update(this.#state).update(JSON.stringify({ term, optimizer }));
+    for (const { tokenIds, inputs, weights } of samples) {
+      hash.update(JSON.stringify([tokenIds, inputs?.oldValue, inputs?.return, weights]));
+    }
+    this.#state = hash.digest("hex");
+    return { values, loss: 1, gradNorm: 1 };
+  }
+
+  async save(folder: string): Promise<SavedState> {
+    await this.#write(folder, this.#state);
+    return { digest: this.#state, bytes: this.#state.length };
+  }
+
+  async close(): Promise<void> {
+    this.#state = "";
+  }
+
+  async #write(folder: string, state: string): Promise<void> {
+    this.#world.point("before save of critic");
+    await mkdir(folder, { recursive: true });
+    await writeFile(path.join(folder, STATE_FILE), state);
+    this.#world.point("after save of critic");
   }
 }

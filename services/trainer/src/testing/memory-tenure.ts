@@ -2,12 +2,13 @@
 
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
+import { hasCritic } from "@hone/config";
 import { silentLogger } from "@hone/telemetry";
 import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
 import { RequestedControl } from "../domain/run/requested-control.ts";
 import { holdTenure, type TenureControl } from "../domain/run/run-tenure.ts";
-import { HashEngine } from "./hash-engine.ts";
+import { HashCritic, HashEngine } from "./hash-engine.ts";
 import type { MemoryWorld } from "./memory-world.ts";
 
 /** The death of a process, which a test throws out of an effect. */
@@ -50,6 +51,7 @@ export function tenure(
       board: world.board,
       events: world.eventSink,
       createEngine: async () => engine,
+      createCritic: async ({ config }) => (hasCritic(config) ? new HashCritic(world) : undefined),
       logger: silentLogger(),
       warmStateMs: 0,
       fullMs: 0,

@@ -36,7 +36,7 @@ class _Scored:
 
     index: int
     loss: float
-    logprob: bytes
+    score: bytes
     entropy: bytes
 
 
@@ -90,9 +90,9 @@ class Trainer:
                 with self._spans.phase("forward"):
                     found = self._forward(batch)
                     if batch.index is None or batch.numbers is None:
-                        loss = found.entropy.sum() * 0.0
+                        loss = found.score.sum() * 0.0 + found.entropy.sum() * 0.0
                     else:
-                        loss = total_loss(call.terms, found.logprob, found.entropy, batch.numbers)
+                        loss = total_loss(call.terms, found.score, found.entropy, batch.numbers)
                         value = float(loss.detach())
                         loss_sum += value
                         scored.append(_scored(batch.index, value, found))
@@ -186,7 +186,7 @@ class Trainer:
         ordered = [by_index[i] for i in range(count)]
         return messages.Scores(
             microbatches=[
-                messages.MicrobatchScores(logprob=each.logprob, entropy=each.entropy) for each in ordered
+                messages.MicrobatchScores(score=each.score, entropy=each.entropy) for each in ordered
             ],
             loss=sum(each.loss for each in ordered),  # T2: in their order
             grad_norm=grad_norm,
@@ -198,8 +198,8 @@ class Trainer:
 
 
 def _scored(index: int, loss: float, found: HeadScores) -> _Scored:
-    logprob, entropy = (each.detach().float().cpu().numpy().tobytes() for each in found)
-    return _Scored(index, loss, logprob, entropy)
+    score, entropy = (each.detach().float().cpu().numpy().tobytes() for each in found)
+    return _Scored(index, loss, score, entropy)
 
 
 def _require_finite(quantity: str, value: float) -> None:

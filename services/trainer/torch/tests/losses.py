@@ -16,11 +16,11 @@ def answer(task: Any) -> dict[str, Any]:
     def numbers(values: list[float]) -> torch.Tensor:
         return torch.tensor(values, dtype=torch.float64)
 
-    logprob = numbers(task["logprobs"]).requires_grad_()
+    score = numbers(task["scores"]).requires_grad_()
     inputs = {name: numbers(values) for name, values in task["inputs"].items()}
-    per_entry = sum(LOSSES[term["name"]](logprob, inputs, term["constants"]) for term in task["terms"])
+    per_entry = sum(LOSSES[term["name"]](score, inputs, term["constants"]) for term in task["terms"])
     loss = (per_entry * numbers(task["weights"])).sum()
-    (gradient,) = torch.autograd.grad(loss, logprob)
+    (gradient,) = torch.autograd.grad(loss, score)
     return {"loss": float(loss.detach()), "gradient": gradient.tolist()}
 
 

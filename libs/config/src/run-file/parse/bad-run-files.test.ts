@@ -122,8 +122,15 @@ describe("bad run files", () => {
       "an advantage that needs a critic",
       "seed: 7",
       "seed: 7\nalgorithm: { advantage: { kind: gae } }",
-      "algorithm.advantage.kind",
-      /another one, as gae needs the values of a critic, and no critic is trained/,
+      "trainer.critic",
+      /given \(\{\} for the defaults\), as advantage.kind "gae" compares with the values of a critic/,
+    ],
+    [
+      "a critic whose values nothing reads",
+      "trainer: {",
+      "trainer: { critic: {},",
+      "trainer.critic",
+      /left out, as advantage.kind "grpo" reads no values/,
     ],
     [
       "rewards of turns as the credit where no judge gives any",

@@ -1,6 +1,6 @@
 /** Checks for keys of a run file that are allowed one by one but contradict each other, and for options that have no effect. */
 
-import { comparesGroup, playsBaseline, readsReward, turnRewardKey } from "@hone/rl";
+import { comparesGroup, playsBaseline, readsReward, readsValues, turnRewardKey } from "@hone/rl";
 import { GROUND_TRUTH_JUDGES } from "./judges.ts";
 import { isTraining } from "./run-kind.ts";
 import type { RunConfig } from "./schema.ts";
@@ -22,6 +22,7 @@ type Checked = Pick<RunConfig, "algorithm" | "dataset" | "judge" | "rollout" | "
 export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* rolloutContradictions(run);
   yield* scheduleContradictions(run);
+  yield* criticContradictions(run);
   yield* evaluationContradictions(run);
   yield* judgeContradictions(run);
   yield* turnContradictions(run);
@@ -136,11 +137,45 @@ function* rolloutContradictions({ rollout, algorithm, judge }: Checked): Generat
   }
 }
 
-function* scheduleContradictions({ trainer }: Checked): Generator<Contradiction> {
-  const { schedule } = trainer.optimizer;
-  const path = ["trainer", "optimizer", "schedule"];
-  if (schedule.warmupSteps > trainer.steps) {
+/** A critic is trained where the advantage compares with its values, and nowhere else. */
+function* criticContradictions({ algorithm, rollout, trainer }: Checked): Generator<Contradiction> {
+  const { critic } = trainer;
+  const path = ["trainer", "critic"];
+  const { kind } = algorithm.advantage;
+  if (critic === undefined) {
+    if (readsValues(algorithm.advantage)) {
+      const allowed = `given ({} for the defaults), as advantage.kind "${kind}" compares with the values of a critic`;
+      yield { path, allowed };
+    }
+    return;
+  }
+  if (!readsValues(algorithm.advantage)) {
+    yield { path, allowed: `left out, as advantage.kind "${kind}" reads no values` };
+  }
+  const { minibatches, warmupSteps, optimizer } = critic;
+  if (minibatches !== undefined && minibatches > rollout.tasksPerStep) {
+    const allowed = `at most rollout.tasksPerStep (${rollout.tasksPerStep})`;
+    yield { path: [...path, "minibatches"], allowed };
+  }
+  if (warmupSteps > trainer.steps) {
     yield { path: [...path, "warmupSteps"], allowed: `at most trainer.steps (${trainer.steps})` };
+  }
+  if (optimizer !== undefined) {
+    yield* ofSchedule(optimizer.schedule, trainer.steps, [...path, "optimizer", "schedule"]);
+  }
+}
+
+function scheduleContradictions({ trainer }: Checked): Generator<Contradiction> {
+  return ofSchedule(trainer.optimizer.schedule, trainer.steps, ["trainer", "optimizer", "schedule"]);
+}
+
+function* ofSchedule(
+  schedule: Checked["trainer"]["optimizer"]["schedule"],
+  steps: number,
+  path: PropertyKey[],
+): Generator<Contradiction> {
+  if (schedule.warmupSteps > steps) {
+    yield { path: [...path, "warmupSteps"], allowed: `at most trainer.steps (${steps})` };
   }
   if (schedule.kind === "constant" && schedule.finalRatio !== 0) {
     yield {

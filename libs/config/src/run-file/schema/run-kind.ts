@@ -13,6 +13,11 @@ export function hasReference({ algorithm, trainer }: Pick<RunConfig, "algorithm"
   return isCompared && trainer.steps > 0;
 }
 
+/** Whether the run trains a critic beside its policy. */
+export function hasCritic({ trainer }: Pick<RunConfig, "trainer">): boolean {
+  return trainer.critic !== undefined && trainer.steps > 0;
+}
+
 /** The values of k for which the run reports pass@k: those that it names, or the powers of two up to its samples. */
 export function passAtOf({ trainer }: Pick<RunConfig, "trainer">): readonly number[] {
   const { passAt, samples } = trainer.eval;

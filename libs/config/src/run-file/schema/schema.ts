@@ -6,7 +6,7 @@
  */
 
 import { isRunName } from "@hone/core";
-import { algorithmSchema, curriculumSchema, samplingSchema } from "@hone/rl";
+import { algorithmSchema, curriculumSchema, samplingSchema, valueLossSchema } from "@hone/rl";
 import { z } from "zod";
 import { agentSchema } from "./agent.ts";
 import { judgesSchema } from "./judges.ts";
@@ -119,6 +119,20 @@ const fsdpEngine = z.strictObject({
   cpuOffload: z.boolean().default(false),
 });
 
+/** A model that is trained beside the policy and says what reward it expects, for advantages that compare with it. */
+const critic = z.strictObject({
+  /** How values that are wrong become one number. */
+  loss: valueLossSchema,
+  /** Default: trainer.optimizer. */
+  optimizer: optimizer.optional(),
+  /** Default: trainer.epochs. */
+  epochs: wholeNumber.min(1).max(64).optional(),
+  /** Default: trainer.minibatches. */
+  minibatches: wholeNumber.min(1).max(1_024).optional(),
+  /** Number of first steps in which the critic alone is trained. */
+  warmupSteps: wholeNumber.min(0).default(0),
+});
+
 const trainer = z.strictObject({
   engine: z.discriminatedUnion("kind", [onnxEngine, fsdpEngine]).prefault({ kind: "onnx" }),
   steps: wholeNumber.min(0).max(10_000_000),
@@ -130,6 +144,8 @@ const trainer = z.strictObject({
     .refine((versions) => versions === 0, "0, as this version of Hone trains synchronously only")
     .default(0),
   optimizer,
+  /** Trained where the advantage needs values; absent = none. */
+  critic: critic.optional(),
   checkpoint: z
     .strictObject({
       /** Steps between two checkpoints; 0 = only at the end. */

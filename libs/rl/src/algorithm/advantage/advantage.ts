@@ -52,6 +52,8 @@ export interface RolloutAdvantage {
   readonly turnAdvantages?: readonly number[];
   /** [N] the advantage of each sampled token, sample by sample; goes before `turnAdvantages`. */
   readonly tokenAdvantages?: Float64Array;
+  /** [N] what a critic is to predict at each sampled token, sample by sample; absent = the algorithm reads no values. */
+  readonly returns?: Float64Array;
 }
 
 /** The advantages of a step. */
@@ -64,7 +66,6 @@ export interface StepAdvantages {
 
 /** Inputs that an algorithm may need beside rewards, and what makes them. */
 export const AdvantageInput = {
-  values: "the values of a critic, and no critic is trained",
   sumsOfSquares: "the sum of squared probabilities at each token, and no engine records it",
 } as const;
 export type AdvantageInput = keyof typeof AdvantageInput;
@@ -79,7 +80,9 @@ export interface AdvantageAlgorithm<Kind extends string, Options extends z.ZodRa
   readonly whitens?: boolean;
   /** Whether one more rollout of each task is played with the most likely tokens, as a baseline. @default false */
   readonly playsBaseline?: boolean;
-  /** What it needs beside rewards; a run file cannot name it until the trainer supplies that. @default [] */
+  /** Whether it compares with the values of a critic, and says what the critic is to predict. @default false */
+  readonly readsValues?: boolean;
+  /** What it needs beside these; a run file cannot name it until the trainer supplies that. @default [] */
   readonly needs?: readonly AdvantageInput[];
   /** Whether it reads the episode's reward with these options. @default true */
   readsReward?(options: z.output<z.ZodObject<Options>>): boolean;

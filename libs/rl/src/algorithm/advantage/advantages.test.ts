@@ -248,9 +248,30 @@ describe("what every algorithm has", () => {
     assert.equal(metrics?.["clipped/share"], 0.5);
   });
 
+  test("gae says what the critic is to predict, which whitening leaves as it is", () => {
+    const values = [0.5, 0.25];
+    const step = [ofRewards(1, 0)].map(({ task, rollouts }) => ({
+      task,
+      rollouts: rollouts.map((each, index) => ({ ...each, values: [values[index]!, values[index]!] })),
+    }));
+    const of = (options: object) => computeAdvantages(step, config({ kind: "gae", ...options })).groups[0]!;
+    const worth = (options: object) => of(options).map(({ advantage }) => advantage);
+    const returns = (options: object) => of(options).map((each) => Array.from(each.returns!));
+    assert.deepEqual(worth({ whiten: false }), [0.5, -0.25]);
+    assert.notDeepEqual(worth({}), [0.5, -0.25]);
+    for (const whiten of [true, false])
+      assert.deepEqual(returns({ whiten }), [
+        [1, 1],
+        [0, 0],
+      ]);
+    assert.throws(
+      () => computeAdvantages([ofRewards(0, 1)], config({ kind: "gae" })),
+      /gae needs the values of a critic, and rollout 0 of task 0 has none/,
+    );
+  });
+
   test("an algorithm whose inputs are missing is refused by name, with the inputs that it needs", () => {
     for (const [kind, needs] of [
-      ["gae", /gae needs the values of a critic/],
       ["optimal_token_baseline", /needs the sum of squared probabilities/],
       ["tir_optimal_token_baseline", /needs the sum of squared probabilities/],
     ] as const) {

@@ -104,6 +104,11 @@ export function playsBaseline(config: AdvantageConfig): boolean {
   return algorithmOf(config).playsBaseline ?? false;
 }
 
+/** Whether the chosen algorithm compares with the values of a critic. */
+export function readsValues(config: AdvantageConfig): boolean {
+  return algorithmOf(config).readsValues ?? false;
+}
+
 /** The key of `algorithm.advantage` that asks for rewards of turns; undefined = none does. */
 export function turnRewardKey(config: AdvantageConfig): string | undefined {
   return algorithmOf(config).turnKey?.(config);

@@ -50,7 +50,8 @@ function mapAdvantages(
   // + 0: a ledger that keeps numbers as text knows no -0.
   const changed = (value: number) => change(value) + 0;
   return groups.map((group) =>
-    group.map(({ advantage, turnAdvantages, tokenAdvantages }) => ({
+    group.map(({ advantage, turnAdvantages, tokenAdvantages, ...rest }) => ({
+      ...rest,
       advantage: changed(advantage),
       ...(turnAdvantages !== undefined && { turnAdvantages: turnAdvantages.map(changed) }),
       ...(tokenAdvantages !== undefined && { tokenAdvantages: tokenAdvantages.map(changed) }),

@@ -12,6 +12,7 @@ import { Aggregation } from "./aggregation.ts";
 import { crossEntropy } from "./cross-entropy.ts";
 import {
   type GroupInput,
+  HeadScore,
   isGroupInput,
   type LossConstants,
   type LossTerm,
@@ -36,6 +37,7 @@ import { reinforce } from "./token/reinforce.ts";
 import { sapo } from "./token/sapo.ts";
 import { tis } from "./token/tis.ts";
 import { topr } from "./token/topr.ts";
+import { valueLoss } from "./value.ts";
 
 /** Losses of `algorithm.loss`. */
 export const POLICY_LOSSES = {
@@ -56,10 +58,20 @@ export const POLICY_LOSSES = {
   reinforce,
 } as const;
 
+/** Losses of a critic's values. */
+const VALUE_LOSSES = { value: valueLoss } as const;
+
 /** Everything that an engine computes for a token. */
-export const LOSSES = { ...POLICY_LOSSES, cross_entropy: crossEntropy, ...klLosses } as const;
+export const LOSSES = {
+  ...POLICY_LOSSES,
+  cross_entropy: crossEntropy,
+  ...klLosses,
+  ...VALUE_LOSSES,
+} as const;
 
 export type LossName = keyof typeof LOSSES;
+/** What a loss is a function of. */
+export type ScoreOf<N extends LossName> = N extends keyof typeof VALUE_LOSSES ? "value" : "logprob";
 /** The constants of a loss. */
 export type ConstantsOf<N extends LossName> = z.output<(typeof LOSSES)[N]["constants"]>;
 /** The numbers of a token that it reads. */
@@ -118,6 +130,11 @@ export function chosenLoss(config: LossConfig): ChosenLoss {
     isClipped: (token) => loss.isClipped(token, constants),
     select: select && ((tokens) => select(tokens, constants)),
   };
+}
+
+/** What a loss is a function of. */
+export function scoreOf(name: LossName): HeadScore {
+  return Object.hasOwn(VALUE_LOSSES, name) ? HeadScore.value : HeadScore.logprob;
 }
 
 /** The numbers of a token that terms read, each once. */

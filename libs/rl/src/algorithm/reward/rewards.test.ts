@@ -126,8 +126,9 @@ describe("algorithm.reward", () => {
       [second!, Float64Array.of(-0.5, 0.25)],
     ]);
     const advantagesOf = (advantage: object) =>
-      assignCredit([{ task: 0, rollouts: group }], algorithmSchema.parse({ advantage }), undefined, ofTokens)
-        .groups[0]!.rollouts;
+      assignCredit([{ task: 0, rollouts: group }], algorithmSchema.parse({ advantage }), {
+        tokenRewards: ofTokens,
+      }).groups[0]!.rollouts;
     const compared = advantagesOf({ kind: "grpo", normalizeByStd: false });
     compared.forEach(({ advantage, reward }, i) => {
       assert.ok(Math.abs(advantage - [-0.375, 0.375][i]!) < 1e-12);

@@ -12,6 +12,7 @@
  */
 
 import { Attr, SpanName, withSpan } from "@hone/telemetry";
+import { criticWriter } from "../critic/critic-state.ts";
 import { OwnershipLostError } from "../errors.ts";
 import { RunPhase } from "../report/run-status.ts";
 import { WaitOwner } from "../report/wait.ts";
@@ -61,7 +62,8 @@ export async function replay(context: ReplayContext, from: Recovery, version: nu
         inbox.prune();
       }
       const folder = folders.state(version, run.epoch);
-      const { digest, files } = await writeState(context, folder, { isWhole: true });
+      const writeCritic = criticWriter(context, version);
+      const { digest, files } = await writeState(context, folder, { isWhole: true, writeCritic });
       if (digest !== run.stateDigest) {
         if (run.arithmetic === "" || run.arithmetic === engine.arithmetic) {
           throw new BrokenStateError(

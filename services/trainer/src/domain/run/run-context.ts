@@ -3,6 +3,7 @@
 import type { UserAdvantage } from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
 import type { GroupJudges } from "../credit/group-judges.ts";
+import type { CriticEngine } from "../critic/critic-engine.ts";
 import type { RunReporter } from "../report/run-reporter.ts";
 import type { RolloutGatherer } from "../rollouts/rollout-gatherer.ts";
 import type { RolloutInbox } from "../rollouts/rollout-inbox.ts";
@@ -17,6 +18,8 @@ import type { RunProgress, RunRecord } from "./run-record.ts";
 export interface RunContext {
   readonly run: RunRecord;
   readonly engine: TrainingEngine;
+  /** Undefined where the run has no critic. */
+  readonly critic: CriticEngine | undefined;
   readonly ledger: RunLedger;
   readonly rollouts: ScoredRollouts;
   readonly folders: RunFolders;

@@ -6,6 +6,7 @@
  */
 
 import { hasReference } from "@hone/config";
+import { loadCritic } from "../critic/critic-state.ts";
 import { RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
 import { diskWait, WaitOwner } from "../report/wait.ts";
@@ -101,6 +102,21 @@ async function makeFirstVersion(context: RunContext): Promise<void> {
   ]);
   if (hasReference(run.config)) await keepReference(context);
   await commitVersion(context, { version: 0, trained, metrics: {} });
+  await loadFirstCritic(context);
+}
+
+/** The critic of version 0 is made on the disk, of the policy's weights. */
+async function loadFirstCritic({
+  critic,
+  progress,
+  folders,
+  reporter,
+}: Pick<RunContext, "critic" | "progress" | "folders" | "reporter">): Promise<void> {
+  const { recovery } = progress;
+  if (critic === undefined || recovery === undefined) return;
+  await reporter.untilAvailable(diskWait(recovery.folder), () =>
+    loadCritic({ critic }, folders.absolute(recovery.folder), recovery.files),
+  );
 }
 
 /** Stores version 0 as the reference before it is committed, so that every later owner finds it. */

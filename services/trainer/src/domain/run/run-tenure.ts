@@ -11,6 +11,7 @@ import { describeError, messageIdOf, retry } from "@hone/core";
 import type { UserAdvantage } from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
 import type { GroupJudges } from "../credit/group-judges.ts";
+import type { CriticEngine } from "../critic/critic-engine.ts";
 import { FolderRefusedError, OwnershipLostError, RunCancelledError, UniformFailureError } from "../errors.ts";
 import type { RunEvents } from "../report/run-event.ts";
 import { observeRun } from "../report/run-metrics.ts";
@@ -48,6 +49,8 @@ export interface TenureDeps {
   readonly board: RunStateBoard;
   readonly events: RunEvents;
   readonly createEngine: (run: RunRecord, folders: RunFolders) => Promise<TrainingEngine>;
+  /** Makes the engine of a run's critic; undefined where the run has none. Absent = no run has one. */
+  readonly createCritic?: (run: RunRecord, folders: RunFolders) => Promise<CriticEngine | undefined>;
   /** Loads the advantage algorithm of a user's module. Absent = every run names one of Hone's. */
   readonly userAdvantage?: (config: RunConfig) => Promise<UserAdvantage | undefined>;
   readonly logger: Logger;
@@ -181,11 +184,14 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
   }
   const reading = gatherer.read();
   let engine: TrainingEngine | undefined;
+  let critic: CriticEngine | undefined;
   try {
     engine = await folders.using(folders.model, () => deps.createEngine(run, folders));
+    critic = await folders.using(folders.model, async () => deps.createCritic?.(run, folders));
     const context: RunContext = {
       run,
       engine,
+      critic,
       ledger,
       rollouts,
       folders,
@@ -212,7 +218,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     ended.abort();
     await reading;
     traces.close(); // T1
-    await engine?.close();
+    await Promise.all([engine?.close(), critic?.close()]);
     await reporter.settle();
   }
 }

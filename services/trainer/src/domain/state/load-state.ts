@@ -1,10 +1,11 @@
 /** Takes the state to go on from, of those that earlier tenures left. */
 
+import { loadCritic } from "../critic/critic-state.ts";
 import { diskWait } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { type CommittedState, checkState } from "./check-state.ts";
 
-type StateContext = Pick<RunContext, "engine" | "folders" | "reporter">;
+type StateContext = Pick<RunContext, "engine" | "critic" | "folders" | "reporter">;
 
 /** A state and its folder, as the database names it. */
 export interface PlacedState extends CommittedState {
@@ -13,11 +14,11 @@ export interface PlacedState extends CommittedState {
 }
 
 /**
- * Compares a state with what was committed and gives it to the engine, waiting until the folder can be read.
+ * Compares a state with what was committed and gives it to the engine and the critic, waiting until the folder can be read.
  * @throws {BrokenStateError} when the files differ from those that were committed.
  */
 export async function loadState(
-  { engine, folders, reporter }: StateContext,
+  { engine, critic, folders, reporter }: StateContext,
   state: PlacedState,
   expected: { readonly hasOptimizer: boolean },
 ): Promise<void> {
@@ -26,6 +27,7 @@ export async function loadState(
     folders.using(state.folder, async () => {
       await checkState(folder, state, expected);
       await engine.load(folder);
+      await loadCritic({ critic }, folder, state.files);
     }),
   );
 }

@@ -6,18 +6,24 @@ import type { CommittedState } from "./check-state.ts";
 import type { NeededStates } from "./run-folders.ts";
 import { digestState } from "./state-files.ts";
 
-/**
- * Writes a state completely or not at all, waiting until the disk takes it.
- * @param isWhole whether the optimizer is written, too.
- */
+/** What of a state is written. */
+export interface StateContents {
+  /** Whether the optimizer is written, too. */
+  readonly isWhole: boolean;
+  /** Writes the critic; absent = it does not belong to the state. */
+  readonly writeCritic?: ((folder: string) => Promise<unknown>) | undefined;
+}
+
+/** Writes a state completely or not at all, waiting until the disk takes it. */
 export function writeState(
   { engine, folders, reporter }: Pick<RunContext, "engine" | "folders" | "reporter">,
   folder: string,
-  { isWhole }: { readonly isWhole: boolean },
+  { isWhole, writeCritic }: StateContents,
 ): Promise<CommittedState> {
   return reporter.untilAvailable(diskWait(folder), () =>
     folders.writeWhole(folder, async (unfinished) => {
       const { digest } = await (isWhole ? engine.save(unfinished) : engine.saveWeights(unfinished));
+      await writeCritic?.(unfinished);
       return { digest, files: await digestState(unfinished, digest) };
     }),
   );

@@ -11,6 +11,7 @@
  * C3: when the answer of 2 is lost, the row shows whether the commit took effect.
  */
 
+import { criticWriter } from "../critic/critic-state.ts";
 import { OwnershipLostError } from "../errors.ts";
 import type { GatheredTroubles } from "../report/run-status.ts";
 import { RunPhase } from "../report/run-status.ts";
@@ -34,7 +35,16 @@ export interface VersionToCommit {
 
 type CommitContext = Pick<
   RunContext,
-  "run" | "engine" | "ledger" | "rollouts" | "folders" | "reporter" | "inbox" | "logger" | "progress"
+  | "run"
+  | "engine"
+  | "critic"
+  | "ledger"
+  | "rollouts"
+  | "folders"
+  | "reporter"
+  | "inbox"
+  | "logger"
+  | "progress"
 >;
 
 /** Makes a version durable and publishes it. @throws {OwnershipLostError} when this owner's epoch is over. */
@@ -46,10 +56,11 @@ export async function commitVersion(
   const began = performance.now();
   reporter.phase(RunPhase.commit, version);
   const isWhole =
-    isWholeStateDue(run.config, engine, version) ||
+    isWholeStateDue(run.config, { stateBytes: stateBytesOf(context) }, version) ||
     (await isWholeStateWanted(context, version, stepBytes + evaluationBytes(context, version, stepBytes)));
   const stateFolder = folders.state(version, run.epoch);
-  const { digest, files } = await writeState(context, stateFolder, { isWhole }); // 1
+  const writeCritic = isWhole ? criticWriter(context, version) : undefined;
+  const { digest, files } = await writeState(context, stateFolder, { isWhole, writeCritic }); // 1
   const commit: Commit = {
     runId: run.runId,
     epoch: run.epoch,
@@ -83,6 +94,11 @@ export async function commitVersion(
     epoch: run.epoch,
   });
   return { commitMs: committed - began, publishMs: published - committed };
+}
+
+/** The approximate size of a whole state. */
+function stateBytesOf({ engine, critic }: Pick<CommitContext, "engine" | "critic">): number {
+  return engine.stateBytes + (critic?.stateBytes ?? 0);
 }
 
 /** Bytes that the version's evaluation, before the next step, will take. @param stepBytes the estimate for the first evaluation. */

@@ -1,23 +1,38 @@
 /** The updates of one step, from credit to weights: when it is made, and when it is made again after a restart. */
 
-import { type Credit, type CreditedRollout, MetricSet } from "@hone/rl";
+import { type Credit, type CreditedRollout, MetricSet, type Rollout } from "@hone/rl";
+import { isWarmingCritic } from "../critic/critic-settings.ts";
+import { estimateValues } from "../critic/estimate-values.ts";
+import { trainCritic } from "../critic/train-critic.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { correctPlan } from "./correct-plan.ts";
 import { type Optimised, optimise } from "./optimise.ts";
 import { planTraining } from "./training-plan.ts";
 
-export type LearnContext = Pick<RunContext, "run" | "engine" | "signal">;
+export type LearnContext = Pick<RunContext, "run" | "engine" | "critic" | "signal">;
+
+/** What a step learns from. */
+export interface StepLessons {
+  readonly credit: Credit;
+  /** What the critic expected of its rollouts before the step; undefined where the run has no critic. */
+  readonly values: ReadonlyMap<Rollout, Float32Array> | undefined;
+}
 
 /** Trains on a step's rollouts. @param metrics get the figures of the updates. */
 export async function learn(
   context: LearnContext,
   step: number,
-  credit: Credit,
+  { credit, values }: StepLessons,
   metrics: MetricSet,
 ): Promise<Optimised> {
-  const { run, engine, signal } = context;
+  const { run, engine, critic, signal } = context;
   const onCall = () => signal.throwIfAborted();
-  const planned = planTraining(credit, run.config);
+  if (critic !== undefined && values !== undefined) {
+    await trainCritic({ run, critic, signal }, step, credit, values, metrics);
+  }
+  const planned = planTraining(credit, run.config).map((minibatch) =>
+    isWarmingCritic(run.config, step) ? { ...minibatch, samples: [] } : minibatch,
+  );
   const plan = await correctPlan(engine, run.config, planned, metrics, onCall);
   return optimise(engine, run.config, step, plan, metrics, onCall);
 }
@@ -33,5 +48,10 @@ export async function learnAgain(
 ): Promise<void> {
   const byTask = Map.groupBy(scored, ({ rollout }) => rollout.slot.task);
   const groups = [...byTask].map(([task, rollouts]) => ({ task, rollouts }));
-  await learn(context, step, { groups, leftOut: [], emptyGroupCount: 0, metrics: {} }, new MetricSet());
+  const credit = { groups, leftOut: [], emptyGroupCount: 0, metrics: {} };
+  const values = await estimateValues(
+    context,
+    scored.map(({ rollout }) => rollout),
+  );
+  await learn(context, step, { credit, values }, new MetricSet());
 }

@@ -20,7 +20,7 @@ import {
   Reduction,
   type Sample,
 } from "@hone/rl";
-import { stepOptimizer } from "./optimizer-settings.ts";
+import { updateOptimizer } from "./optimizer-settings.ts";
 import type { MinibatchResult, SampleScores, TrainingEngine } from "./training-engine.ts";
 import type { PlannedMinibatch, PlannedSample } from "./training-plan.ts";
 import { scoredSample, trainingSample } from "./training-sample.ts";
@@ -59,7 +59,8 @@ export async function optimise(
     if (epoch === epochs - 1) figures.clear();
     for (const [index, { samples }] of plan.entries()) {
       if (samples.length === 0) continue;
-      const adamW = stepOptimizer(config, step, epoch, index);
+      const place = { step, epoch, minibatch: index };
+      const adamW = updateOptimizer(config.trainer, config.trainer.steps, place);
       const selected = await select(engine, config, samples, objective, onUpdate);
       const result = await engine.trainMinibatch({
         samples: samples.map((planned, i) =>

@@ -3,18 +3,33 @@
 import type { RunConfig } from "@hone/config";
 import { type AdamWOptions, learningRateAt } from "@hone/train";
 
+/** How a model is updated in each step. */
+export interface UpdateSettings {
+  readonly optimizer: RunConfig["trainer"]["optimizer"];
+  readonly epochs: number;
+  readonly minibatches: number;
+}
+
+/** The place of an update in a run. */
+export interface UpdatePlace {
+  /** From 1. */
+  readonly step: number;
+  /** From 0. */
+  readonly epoch: number;
+  /** From 0. */
+  readonly minibatch: number;
+}
+
 /**
- * Optimizer settings of one update of a step. The learning rate depends only on the update's place in the run: skipped
- * minibatches count like others, so it does not depend on rewards.
- * @param step from 1. @param epoch from 0. @param minibatch from 0.
+ * Optimizer settings of one update. The learning rate depends only on the update's place in the run: skipped minibatches
+ * count like others, so it does not depend on rewards.
+ * @param steps of the run.
  */
-export function stepOptimizer(
-  config: RunConfig,
-  step: number,
-  epoch: number,
-  minibatch: number,
+export function updateOptimizer(
+  { optimizer, epochs, minibatches }: UpdateSettings,
+  steps: number,
+  { step, epoch, minibatch }: UpdatePlace,
 ): AdamWOptions {
-  const { optimizer, epochs, minibatches, steps } = config.trainer;
   const { schedule } = optimizer;
   const updatesPerStep = epochs * minibatches;
   const learningRate = learningRateAt(
@@ -27,15 +42,18 @@ export function stepOptimizer(
     },
     (step - 1) * updatesPerStep + epoch * minibatches + minibatch,
   );
-  return adamW(config, learningRate);
+  return adamW(optimizer, learningRate);
 }
 
 /** Optimizer settings of the warm start, which has a constant rate of its own. */
 export function warmStartOptimizer(config: RunConfig, learningRate: number | undefined): AdamWOptions {
-  return adamW(config, learningRate ?? config.trainer.optimizer.learningRate);
+  const { optimizer } = config.trainer;
+  return adamW(optimizer, learningRate ?? optimizer.learningRate);
 }
 
-function adamW({ trainer }: RunConfig, learningRate: number): AdamWOptions {
-  const { beta1, beta2, epsilon, weightDecay } = trainer.optimizer;
+function adamW(
+  { beta1, beta2, epsilon, weightDecay }: UpdateSettings["optimizer"],
+  learningRate: number,
+): AdamWOptions {
   return { learningRate, beta1, beta2, epsilon, weightDecay };
 }

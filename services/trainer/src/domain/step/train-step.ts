@@ -12,6 +12,7 @@ import {
 } from "@hone/rl";
 import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
 import { type KlRewardContext, klRewardsOf } from "../credit/kl-reward.ts";
+import { estimateValues } from "../critic/estimate-values.ts";
 import { countStepPhase } from "../report/run-metrics.ts";
 import { type GatheredTroubles, RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
@@ -57,10 +58,12 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   const metrics = new MetricSet();
   const trainable = groups.trained.flatMap(({ rollouts }) => rollouts);
   const tokenRewards = await klRewardsOf(context, step, trainable, metrics);
-  const credit = assignCredit(groups.trained, run.config.algorithm, context.userAdvantage, tokenRewards);
+  const values = await estimateValues(context, trainable);
+  const inputs = { own: context.userAdvantage, tokenRewards, values };
+  const credit = assignCredit(groups.trained, run.config.algorithm, inputs);
   addStepMetrics(metrics, context, groups, credit);
   const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>
-    learn(context, step, credit, metrics),
+    learn(context, step, { credit, values }, metrics),
   );
   metrics.add("updates", Reduction.sum, optimised.updateCount);
   const trained = performance.now();

@@ -23,8 +23,9 @@ from hone_fsdp.losses.token.sapo import sapo
 from hone_fsdp.losses.token.squared_distance import dro, kimi15
 from hone_fsdp.losses.token.tis import tis
 from hone_fsdp.losses.token.topr import topr
+from hone_fsdp.losses.value import value
 
-# A function of log-probabilities [E], inputs [E] by name and constants by name that gives the loss of every entry, [E].
+# A function of scores [E] (log-probabilities, or the values of a value head), inputs [E] by name and constants by name that gives the loss of every entry, [E].
 Loss = Callable[[Tensor, Mapping[str, Tensor], Mapping[str, float]], Tensor]
 
 LOSSES: Mapping[str, Loss] = {
@@ -48,4 +49,5 @@ LOSSES: Mapping[str, Loss] = {
     "kl_abs": kl_abs,
     "kl_k2": kl_k2,
     "kl_k3": kl_k3,
+    "value": value,
 }

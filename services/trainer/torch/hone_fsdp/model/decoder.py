@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from hone_fsdp.model.attention import Attend, attend_packed
-from hone_fsdp.model.head import HeadEntries, HeadScores, score_positions
+from hone_fsdp.model.head import HeadEntries, HeadScores, score_positions, value_positions
 
 
 @dataclass(frozen=True)
@@ -149,14 +149,16 @@ class Decoder(nn.Module):
 
 
 class CausalModel(nn.Module):
-    """The whole model. It must be called only by its forward, around which fully_shard gathers weights."""
+    """The whole model, with a head over the vocabulary or a value head. It must be called only by its forward, around which fully_shard gathers weights."""
 
     def __init__(self, shape: Any, adapters: Any | None, recomputes: bool) -> None:
         """@param shape, adapters the messages ModelShape and AdapterShape"""
         super().__init__()
         projection = ProjectionMaker(shape, adapters)
         self.model = Decoder(shape, projection, recomputes)
-        self.lm_head = None if shape.is_tied else Matrix(shape.vocab_size, shape.hidden_size)
+        self.score = Projection(1, shape.hidden_size, True, None) if shape.has_value_head else None
+        has_own_head = not (shape.is_tied or shape.has_value_head)
+        self.lm_head = Matrix(shape.vocab_size, shape.hidden_size) if has_own_head else None
         self.frequencies = [float(value) for value in shape.rotary_frequencies]
         self.rotary_factor = float(shape.rotary_factor)
 
@@ -169,6 +171,8 @@ class CausalModel(nn.Module):
         for layer in self.model.layers:
             x_BTC = layer(x_BTC, rotation, attend)
         read_UC = self.model.norm(x_BTC).flatten(0, 1)[entries.positions]
+        if self.score is not None:
+            return value_positions(self.score(read_UC), entries)
         head = self.model.embed_tokens if self.lm_head is None else self.lm_head
         return score_positions(read_UC, head.weight, entries)
 

@@ -37,10 +37,16 @@ class HeadEntries:
 
 
 class HeadScores(NamedTuple):
-    # float32 [E]
-    logprob: Tensor
-    # float32 [U]
+    # float32 [E]: log-probabilities, or the values of a value head
+    score: Tensor
+    # float32 [U]; empty with a value head
     entropy: Tensor
+
+
+def value_positions(values_U1: Tensor, entries: HeadEntries) -> HeadScores:
+    """The value of each entry's position."""
+    values_U = values_U1.float().squeeze(-1)
+    return HeadScores(values_U[entries.entry_position], values_U.new_zeros(0))
 
 
 def score_positions(read_UC: Tensor, weight_VC: Tensor, entries: HeadEntries) -> HeadScores:
@@ -55,7 +61,7 @@ def score_positions(read_UC: Tensor, weight_VC: Tensor, entries: HeadEntries) ->
         _score_chunk(read_UC[start : start + step], weight_VC, entries, start, (ends[i], ends[i + 1]))
         for i, start in enumerate(starts)
     ]
-    return HeadScores(torch.cat([f.logprob for f in found]), torch.cat([f.entropy for f in found]))
+    return HeadScores(torch.cat([f.score for f in found]), torch.cat([f.entropy for f in found]))
 
 
 def _score_chunk(

@@ -26,13 +26,13 @@ class Numbers:
     entropy_weight: Tensor | None
 
 
-def total_loss(terms: Any, logprob_E: Tensor, entropy_U: Tensor, numbers: Numbers) -> Tensor:
+def total_loss(terms: Any, score_E: Tensor, entropy_U: Tensor, numbers: Numbers) -> Tensor:
     """
     sum over entries of weight * (sum of the terms of the entry) - sum over positions of entropy_weight * entropy
 
     @param terms messages LossTerm, at least one
     """
-    first, *rest = (LOSSES[term.name](logprob_E, numbers.inputs, dict(term.constants)) for term in terms)
+    first, *rest = (LOSSES[term.name](score_E, numbers.inputs, dict(term.constants)) for term in terms)
     per_entry = sum(rest, start=first)
     total = (per_entry * numbers.weight).sum()
     if numbers.entropy_weight is not None:

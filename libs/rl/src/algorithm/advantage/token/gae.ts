@@ -12,6 +12,7 @@ import { defineAdvantage, type RewardedRollout } from "../advantage.ts";
 import {
   creditOption,
   inRowOrder,
+  inSampleOrder,
   readsRewardByCredit,
   rolloutAdvantageOf,
   tokenRowOf,
@@ -30,7 +31,7 @@ export const gae = defineAdvantage({
   },
   comparesGroup: false,
   whitens: true,
-  needs: ["values"],
+  readsValues: true,
   readsReward: readsRewardByCredit,
   turnKey: turnKeyOfCredit,
   compute: (step, options) => ({
@@ -38,11 +39,11 @@ export const gae = defineAdvantage({
       rollouts.map((rewarded) => {
         const row = tokenRowOf(rewarded, options.credit);
         const values = inRowOrder(row, valuesOf(rewarded));
-        return rolloutAdvantageOf(
-          row,
-          rewarded.rollout,
-          generalizedAdvantages(row.rewards, values, options).advantages,
-        );
+        const { advantages, returns } = generalizedAdvantages(row.rewards, values, options);
+        return {
+          ...rolloutAdvantageOf(row, rewarded.rollout, advantages),
+          returns: inSampleOrder(row, returns),
+        };
       }),
     ),
   }),

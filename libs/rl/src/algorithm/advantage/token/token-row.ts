@@ -74,8 +74,8 @@ export function rolloutAdvantageOf(
   rollout: Rollout,
   values: ArrayLike<number>,
 ): RolloutAdvantage {
-  const { places, turns } = row;
-  const count = places.length;
+  const { turns } = row;
+  const count = turns.length;
   if (count === 0) return { advantage: 0 };
   let sum = 0;
   let isEqual = true;
@@ -88,14 +88,21 @@ export function rolloutAdvantageOf(
   const advantage = sum / count + 0;
   const turnAdvantages = turnAdvantagesOf(turns, rollout.turnCount, values, advantage);
   if (turnAdvantages !== undefined) return { advantage, turnAdvantages };
-  const tokenAdvantages = new Float64Array(count);
-  for (let token = 0; token < count; token++) tokenAdvantages[places[token]!] = values[token]!;
-  return { advantage, tokenAdvantages };
+  return { advantage, tokenAdvantages: inSampleOrder(row, values) };
 }
 
 /** @returns [N] numbers that are given in the order of the samples' tokens, in the order of the row. */
 export function inRowOrder({ places }: TokenRow, values: ArrayLike<number>): Float64Array {
   return Float64Array.from(places, (place) => values[place]!);
+}
+
+/** @returns [N] numbers that are given in the order of the row, in the order of the samples' tokens. */
+export function inSampleOrder({ places }: TokenRow, values: ArrayLike<number>): Float64Array {
+  const ordered = new Float64Array(places.length);
+  places.forEach((place, token) => {
+    ordered[place] = values[token]!;
+  });
+  return ordered;
 }
 
 /** [turnCount] where the tokens of each turn are equal and each token is in a turn; undefined otherwise. */

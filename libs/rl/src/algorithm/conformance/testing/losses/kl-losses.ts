@@ -62,7 +62,7 @@ function ask(
   return {
     task: {
       terms: [klTerm({ kind, coefficient: 1 })!],
-      logprobs,
+      scores: logprobs,
       inputs: { referenceLogprob: pick(reference) },
       weights: logprobs.map(() => 1),
     },

@@ -13,8 +13,8 @@ import type { Check, Row } from "../row.ts";
 /** What an engine computes: sum over entries of weight * (sum of the terms of the entry). */
 export interface LossTask {
   readonly terms: readonly LossTerm<LossName>[];
-  /** [E] */
-  readonly logprobs: readonly number[];
+  /** [E] what the loss is a function of: log-probabilities, or the values of a critic. */
+  readonly scores: readonly number[];
   /** [E] each, by name: those that the terms read. */
   readonly inputs: Readonly<Partial<Record<TokenInput, readonly number[]>>>;
   /** [E] */
@@ -23,7 +23,7 @@ export interface LossTask {
 
 export interface LossAnswer {
   readonly loss: number;
-  /** [E] d loss / d log-probability. */
+  /** [E] d loss / d score. */
   readonly gradient: readonly number[];
 }
 
@@ -79,7 +79,7 @@ export class LossSetting {
   task(weights: Matrix, more: readonly LossTerm<LossName>[] = []): LossTask {
     const terms = [this.loss.term, ...more];
     const inputs = Object.fromEntries(inputsOf(terms).map((name) => [name, this.#input(name)]));
-    return { terms, logprobs: this.entries(this.arrays.logprob), inputs, weights: this.entries(weights) };
+    return { terms, scores: this.entries(this.arrays.logprob), inputs, weights: this.entries(weights) };
   }
 
   /** The figure `clip_fraction`. */
@@ -119,6 +119,9 @@ export class LossSetting {
       case "sequence":
       case "segment":
         return this.#groups(name);
+      case "oldValue":
+      case "return":
+        throw new TypeError(`a loss of the policy reads no ${name}`);
     }
   }
 
