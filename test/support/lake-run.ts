@@ -19,6 +19,9 @@ export interface LakeRunOptions {
   readonly evalTasks: number;
   /** Replaces the shape of the example's model, but not its tokenizer. */
   readonly shape?: Partial<Omit<ModelInit, "tokenizer">>;
+  readonly advantage?: RunConfig["algorithm"]["advantage"];
+  readonly critic?: RunConfig["trainer"]["critic"];
+  readonly stateEvery?: number;
   readonly dynamicSampling?: RunConfig["algorithm"]["dynamicSampling"];
   readonly redundancy?: RunConfig["rollout"]["redundancy"];
 }
@@ -41,11 +44,17 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
         eval: { ...dataset.eval, seeds: { from: seeds.from, to: seeds.from + options.evalTasks } },
       },
       rollout: { ...rollout, tasksPerStep: options.tasksPerStep, redundancy: options.redundancy },
-      algorithm: { ...algorithm, dynamicSampling: options.dynamicSampling },
+      algorithm: {
+        ...algorithm,
+        advantage: options.advantage ?? algorithm.advantage,
+        dynamicSampling: options.dynamicSampling,
+      },
       trainer: {
         ...trainer,
         steps: options.steps,
         minibatches: options.minibatches,
+        critic: options.critic,
+        stateEvery: options.stateEvery,
         optimizer: {
           ...trainer.optimizer,
           schedule: {
