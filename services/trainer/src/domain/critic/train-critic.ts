@@ -6,6 +6,7 @@
  */
 
 import {
+  BrokenRecordError,
   type Credit,
   type CreditedRollout,
   explainedVariance,
@@ -21,7 +22,6 @@ import {
 } from "@hone/rl";
 import type { TrainingSample } from "@hone/train";
 import type { RunContext } from "../run/run-context.ts";
-import { BrokenStateError } from "../state/check-state.ts";
 import { updateOptimizer } from "../step/optimizer-settings.ts";
 import type { CriticEngine } from "./critic-engine.ts";
 import { type CriticSettings, criticSettings } from "./critic-settings.ts";
@@ -93,8 +93,8 @@ function samplesOf(
   const count = rolloutTokenCount(rollout);
   if (returns?.length !== count || values?.length !== count) {
     const { task, index } = rollout.slot;
-    throw new BrokenStateError(
-      `Rollout ${index} of task ${task} has ${count} sampled tokens, but ${returns?.length ?? 0} returns and ${values?.length ?? 0} values for the critic`,
+    throw new BrokenRecordError(
+      `rollout ${index} of task ${task} has ${count} sampled tokens, but ${returns?.length ?? 0} returns and ${values?.length ?? 0} values for the critic`,
     );
   }
   let begin = 0;
