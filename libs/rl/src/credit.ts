@@ -50,13 +50,15 @@ export interface CreditInputs<R extends Rollout = Rollout> {
   readonly tokenRewards?: ReadonlyMap<R, Float64Array> | undefined;
   /** What a critic expected at each sampled token of a rollout, [N]; absent = there is no critic. */
   readonly values?: ReadonlyMap<R, Float32Array> | undefined;
+  /** The sum of p^2 over the vocabulary at each sampled token of a rollout, [N]; absent = it was not computed. */
+  readonly squares?: ReadonlyMap<R, Float32Array> | undefined;
 }
 
 /** Gives every group's rollouts their reward and advantage. `groups` must be in order of task, rollouts of index. */
 export function assignCredit<R extends Rollout>(
   groups: readonly Group<R>[],
   { outcomes: rules, reward: rewardConfig, advantage: config }: CreditRules,
-  { own, tokenRewards, values }: CreditInputs<R> = {},
+  { own, tokenRewards, values, squares }: CreditInputs<R> = {},
 ): Credit<R> {
   const leftOut: R[] = [];
   const rewarded = groups.flatMap(({ task, rollouts, baseline }) => {
@@ -67,12 +69,14 @@ export function assignCredit<R extends Rollout>(
       else {
         const turnRewards = turnRewardsOf(rollout, rules);
         const ofCritic = values?.get(rollout);
+        const sumsOfSquares = squares?.get(rollout);
         kept.push({
           rollout,
           reward,
           turnRewards,
           components: componentsOf(rollout, rules),
           ...(ofCritic !== undefined && { values: ofCritic }),
+          ...(sumsOfSquares !== undefined && { sumsOfSquares }),
         });
       }
     }

@@ -20,6 +20,7 @@ export {
   computeAdvantages,
   playsBaseline,
   readsReward,
+  readsSquares,
   readsValues,
   turnRewardKey,
 } from "./algorithm/advantage/registry.ts";

@@ -224,7 +224,9 @@ describe("GradientRunner", () => {
       { ...weights, "lm_head.weight": table.map((value) => value / 2) },
       samples,
     );
-    const warm = await runner.score({ ...weights, "lm_head.weight": table }, samples, 2);
+    const warm = await runner.score({ ...weights, "lm_head.weight": table }, samples, {
+      temperature: 2,
+    });
     await runner.close();
     assertClose(warm.scores, halved.scores, "logprobs");
   });

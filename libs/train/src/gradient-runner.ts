@@ -19,6 +19,7 @@ import {
   planScoring,
   planUpdate,
   type ScoredEntries,
+  type ScoringOptions,
   takeScores,
 } from "./batches/plan-passes.ts";
 import { ThreadSharing, usualRowPieces } from "./graph/training-memory.ts";
@@ -77,8 +78,12 @@ export class GradientRunner {
   }
 
   /** Computes log-probabilities and entropies of the trained tokens at a temperature, or with a value head their values. */
-  async score(weights: Weights, samples: readonly MaskedTokens[], temperature = 1): Promise<ScoredEntries> {
-    const { plan, passes } = planScoring(samples, this.#limits, temperature);
+  async score(
+    weights: Weights,
+    samples: readonly MaskedTokens[],
+    options: ScoringOptions = {},
+  ): Promise<ScoredEntries> {
+    const { plan, passes } = planScoring(samples, this.#limits, options);
     const scored = emptyScores(plan);
     for await (const { batch, result } of this.#run(weights, passes)) takeScores(scored, batch, result);
     return scored;

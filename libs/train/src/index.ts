@@ -3,7 +3,7 @@
  */
 
 export type { Microbatch, PackingLimits, TrainingSample } from "./batches/microbatch.ts";
-export type { Objective, Pass, PlannedPasses, ScoredEntries } from "./batches/plan-passes.ts";
+export type { Objective, Pass, PlannedPasses, ScoredEntries, ScoringOptions } from "./batches/plan-passes.ts";
 export { emptyScores, packingLimits, planScoring, planUpdate, takeScores } from "./batches/plan-passes.ts";
 export { MicrobatchError, NonFiniteError, TrainingInputError } from "./errors.ts";
 export type { LossAndGradients, RunnerOptions } from "./gradient-runner.ts";

@@ -10,13 +10,9 @@ import { type HeadChunks, headChunks } from "../graph/head-loss.ts";
 import { buildForwardGraph, buildTrainingGraph } from "../graph/training-graph.ts";
 import { gradientOutput, INPUT, OUTPUT } from "../graph/training-names.ts";
 import { chunkFeeds, entryEnds, type Microbatch, microbatchFeeds, positionEnds } from "./microbatch.ts";
-import type { Pass, PassObjective } from "./plan-passes.ts";
+import type { Pass, PassObjective, PassScores } from "./plan-passes.ts";
 
-export interface PassResult {
-  /** [E] log-probabilities, or with a value head values. */
-  readonly score: Float32Array;
-  /** [U]; empty with a value head. */
-  readonly entropy: Float32Array;
+export interface PassResult extends PassScores {
   /** 0 if nothing was differentiated. */
   readonly loss: number;
   /** Gradients by the names of the trained parameters; empty if nothing was differentiated. */
@@ -49,7 +45,7 @@ export class PassRunner {
     this.#options = options;
   }
 
-  async run(weights: Weights, { batch, temperature, objective }: Pass): Promise<PassResult> {
+  async run(weights: Weights, { batch, temperature, objective, hasSquares }: Pass): Promise<PassResult> {
     const { spec } = this.#model;
     // Enough chunks for the largest microbatch, so that one session serves all. A row may be longer than the intended maximum.
     const { maxTokens, headChunkValues, rowPieces, recomputedLayers } = this.#options;
@@ -59,8 +55,8 @@ export class PassRunner {
       feeds[name] = { dtype: "float32", data: weights[name]!, shape };
     }
     if (objective === undefined) {
-      const session = await this.#session(`forward ${temperature} ${chunks.count}`, () =>
-        buildForwardGraph(this.#model, temperature, { chunks, rowPieces }),
+      const session = await this.#session(`forward ${temperature} ${hasSquares} ${chunks.count}`, () =>
+        buildForwardGraph(this.#model, { temperature, hasSquares }, { chunks, rowPieces }),
       );
       return { ...scoresOf(await session.run(feeds)), loss: 0, gradients: {} };
     }
@@ -151,11 +147,13 @@ function addLookupGradient(table: Float32Array, batch: Microbatch, gradient: Flo
   }
 }
 
-function scoresOf(results: Readonly<Record<string, Fetched>>): Pick<PassResult, "score" | "entropy"> {
-  const entropy = results[OUTPUT.entropy];
+function scoresOf(results: Readonly<Record<string, Fetched>>): PassScores {
+  const ofPositions = (name: string) =>
+    results[name] === undefined ? new Float32Array(0) : floats(results[name]);
   return {
     score: floats(results[OUTPUT.score]),
-    entropy: entropy === undefined ? new Float32Array(0) : floats(entropy),
+    entropy: ofPositions(OUTPUT.entropy),
+    squares: ofPositions(OUTPUT.squares),
   };
 }
 

@@ -25,7 +25,12 @@ const { microbatches } = planMicrobatches(
   ],
   { maxRowTokens: 4, maxMicrobatchTokens: 4 },
 );
-const passes = microbatches.map((batch) => ({ batch, temperature: 1, objective: undefined }));
+const passes = microbatches.map((batch) => ({
+  batch,
+  temperature: 1,
+  objective: undefined,
+  hasSquares: false,
+}));
 
 async function all(pool: PassThreads) {
   const results = [];

@@ -51,6 +51,16 @@ export interface Pass {
   /** The logits are divided by this. */
   readonly temperature: number;
   readonly objective: PassObjective | undefined;
+  /** Whether the sums of squared probabilities are wanted; only of a pass without an objective. */
+  readonly hasSquares: boolean;
+}
+
+/** What samples are scored with. */
+export interface ScoringOptions {
+  /** The logits are divided by this. @default 1 */
+  readonly temperature?: number;
+  /** Whether the sums of squared probabilities are wanted. @default false */
+  readonly hasSquares?: boolean;
 }
 
 /** The objective that an update minimises. */
@@ -69,6 +79,8 @@ export interface ScoredEntries {
   readonly scores: Float32Array;
   /** [N] entropy of the distribution at each token, in nats; 0 with a value head. */
   readonly entropies: Float32Array;
+  /** [N] sum over the vocabulary of p^2 at each token; 0 where they were not asked for. */
+  readonly squares: Float32Array;
   /** Number of tokens that would be computed for separate sequences. */
   readonly sampleTokenCount: number;
   /** Number of computed tokens, without padding. */
@@ -93,14 +105,16 @@ export function packingLimits(
     : { ...limits, microbatchMultiple: SMALL_MODEL_MICROBATCHES };
 }
 
-/** Plans the passes that score samples at a temperature. */
+/** Plans the passes that score samples. */
 export function planScoring(
   samples: readonly MaskedTokens[],
   limits: PackingLimits,
-  temperature: number,
+  { temperature = 1, hasSquares = false }: ScoringOptions,
 ): PlannedPasses {
   const plan = planMicrobatches(samples, limits);
-  const passes = plan.microbatches.map((batch): Pass => ({ batch, temperature, objective: undefined }));
+  const passes = plan.microbatches.map(
+    (batch): Pass => ({ batch, temperature, objective: undefined, hasSquares }),
+  );
   return { plan, passes };
 }
 
@@ -137,21 +151,30 @@ export function emptyScores({ packed }: MicrobatchPlan): Scores {
   return {
     scores: new Float32Array(packed.entryTarget.length),
     entropies: new Float32Array(packed.entryTarget.length),
+    squares: new Float32Array(packed.entryTarget.length),
     sampleTokenCount: packed.sampleTokenCount,
     packedTokenCount: packed.packedTokenCount,
     paddedTokenCount: packed.tokenIds.length,
   };
 }
 
-/** Copies the results of a microbatch, scores [E] and entropies [U], to the places of its entries. */
-export function takeScores(
-  scores: Scores,
-  batch: Microbatch,
-  result: { readonly score: Float32Array; readonly entropy: Float32Array },
-): void {
+/** What a pass found of its entries [E] and positions [U]; what it was not asked for is empty. */
+export interface PassScores {
+  /** [E] log-probabilities, or with a value head values. */
+  readonly score: Float32Array;
+  /** [U] */
+  readonly entropy: Float32Array;
+  /** [U] */
+  readonly squares: Float32Array;
+}
+
+/** Copies the results of a microbatch to the places of its entries. */
+export function takeScores(scores: Scores, batch: Microbatch, result: PassScores): void {
   batch.entryIndex.forEach((entry, at) => {
+    const position = batch.entryPosition[at]!;
     scores.scores[entry] = result.score[at]!;
-    scores.entropies[entry] = result.entropy[batch.entryPosition[at]!] ?? 0;
+    scores.entropies[entry] = result.entropy[position] ?? 0;
+    scores.squares[entry] = result.squares[position] ?? 0;
   });
 }
 
@@ -184,6 +207,7 @@ function passOf(batch: Microbatch, entries: EntryArrays, objective: Objective): 
   return {
     batch,
     temperature: objective.temperature ?? 1,
+    hasSquares: false,
     objective: {
       terms: objective.terms,
       inputs: Object.fromEntries(

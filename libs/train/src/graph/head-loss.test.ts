@@ -30,12 +30,8 @@ async function entropiesOf({ logits }: EntropyCase): Promise<number[]> {
   const identity = Array.from({ length: size * size }, (_, i) => (i % (size + 1) === 0 ? 1 : 0));
   const weights = { [headParameter(spec)]: graph.constant("float32", identity, [size, size]) };
   const read = graph.input("read", "float32", ["positions0", size]);
-  const { entropy } = buildHeadScores(graph, spec, {
-    weights,
-    read,
-    temperature: 1,
-    chunks: { count: 1, positions: logits.length },
-  });
+  const chunks = { count: 1, positions: logits.length };
+  const { entropy } = buildHeadScores(graph, spec, { weights, read, temperature: 1, chunks }, false);
   graph.output("entropy", entropy);
   const session = await GraphSession.create(graph, { intraOpThreads: 1 });
   const found = await session.run({

@@ -96,13 +96,28 @@ export function chunkPositions(chunk: number): string {
   return `positions${chunk}`;
 }
 
-/** Computes log-probabilities of the entries and entropies of the positions. */
-export function buildHeadScores(graph: Graph, spec: ModelSpec, inputs: HeadInputs): HeadScores {
+/** The scores of a forward pass. */
+export interface ForwardScores extends HeadScores {
+  /** [U] sum over the vocabulary of p^2; undefined if it is not asked for. */
+  readonly squares: Tensor | undefined;
+}
+
+/** Computes log-probabilities of the entries, entropies of the positions, and where asked their sums of squared probabilities. */
+export function buildHeadScores(
+  graph: Graph,
+  spec: ModelSpec,
+  inputs: HeadInputs,
+  hasSquares: boolean,
+): ForwardScores {
   const found = forEachChunk(graph, inputs, (read, index) => {
-    const { logprob, entropy } = scoreChunk(spec, inputs, read, choicesOf(graph, index));
-    return { end: entropy, logprob, entropy };
+    const { logprob, entropy, probabilities } = scoreChunk(spec, inputs, read, choicesOf(graph, index));
+    const squares = hasSquares
+      ? ReduceSum(Mul(probabilities, probabilities), { axes: [1], keepDims: false })
+      : undefined;
+    return { end: entropy, logprob, entropy, squares };
   });
-  return joinScores(found);
+  const squares = found.flatMap((f) => f.squares ?? []);
+  return { ...joinScores(found), squares: squares.length === 0 ? undefined : join(squares) };
 }
 
 /** Also computes the loss of an objective and its gradients. @param isHeadTrained whether the head's gradient is computed */

@@ -52,10 +52,18 @@ export interface GraphBounds {
   readonly recomputedLayers: number;
 }
 
+/** What a forward pass computes. */
+export interface ForwardObjective {
+  /** The logits are divided by this. */
+  readonly temperature: number;
+  /** Whether the sums of squared probabilities are wanted, too. */
+  readonly hasSquares: boolean;
+}
+
 /** Builds the graph for log-probabilities and entropies of the entries, or for their values; weights are inputs. */
 export function buildForwardGraph(
   model: AdaptedModel,
-  temperature: number,
+  { temperature, hasSquares }: ForwardObjective,
   { chunks, rowPieces }: Omit<GraphBounds, "recomputedLayers">,
 ): Graph {
   const graph = new Graph("forward");
@@ -64,9 +72,11 @@ export function buildForwardGraph(
     graph.output(OUTPUT.score, buildValues(graph, read, weights));
     return graph;
   }
-  const { logprob, entropy } = buildHeadScores(graph, model.spec, { weights, read, temperature, chunks });
-  graph.output(OUTPUT.score, logprob);
-  graph.output(OUTPUT.entropy, entropy);
+  const inputs = { weights, read, temperature, chunks };
+  const scores = buildHeadScores(graph, model.spec, inputs, hasSquares);
+  graph.output(OUTPUT.score, scores.logprob);
+  graph.output(OUTPUT.entropy, scores.entropy);
+  if (scores.squares !== undefined) graph.output(OUTPUT.squares, scores.squares);
   return graph;
 }
 

@@ -31,6 +31,8 @@ export const OUTPUT = {
   score: "score",
   /** float32 [U], not with a value head. */
   entropy: "entropy",
+  /** float32 [U], only where a forward pass is asked for it: sum over the vocabulary of p^2. */
+  squares: "squares",
 } as const;
 
 /** Input that holds the values of one chunk of positions (head-loss.ts), or of one piece of the rows. */

@@ -10,6 +10,7 @@ import {
   clipFactor,
   GradientRunner,
   NonFiniteError,
+  type ScoringOptions,
   TrainingInputError,
   type TrainingSample,
   UpdateThreads,
@@ -85,7 +86,7 @@ export class OnnxTrainer implements TrainingEngine {
     const started = performance.now();
     const { samples, terms, entropyCoefficient, temperature = 1, optimizer, maxGradNorm } = minibatch;
     const { weights, optimizer: moments } = this.#ready("train");
-    checkTemperature(temperature);
+    checkTemperature({ temperature });
     const objective = { terms, entropyCoefficient, temperature };
     const found = await this.#runner.differentiate(weights, samples, objective);
     const gradNorm = await this.#updates.norm(found.gradients);
@@ -102,20 +103,23 @@ export class OnnxTrainer implements TrainingEngine {
     this.#state = { weights, optimizer: initialiseAdamW(this.#files.parameters) };
   }
 
-  async logprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
+  async logprobs(samples: readonly TrainingSample[], options: ScoringOptions = {}): Promise<SampleScores> {
     const started = performance.now();
-    checkTemperature(temperature);
+    checkTemperature(options);
     const { weights } = this.#ready("score samples");
-    return splitScores(samples, await this.#runner.score(weights, samples, temperature), started);
+    return splitScores(samples, await this.#runner.score(weights, samples, options), started);
   }
 
-  async referenceLogprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
+  async referenceLogprobs(
+    samples: readonly TrainingSample[],
+    options: ScoringOptions = {},
+  ): Promise<SampleScores> {
     const started = performance.now();
-    checkTemperature(temperature);
+    checkTemperature(options);
     if (this.#reference === undefined) {
       throw new TrainingInputError("no reference was loaded to score samples with");
     }
-    return splitScores(samples, await this.#runner.score(this.#reference, samples, temperature), started);
+    return splitScores(samples, await this.#runner.score(this.#reference, samples, options), started);
   }
 
   async save(folder: string): Promise<SavedState> {

@@ -6,7 +6,7 @@
  * W2  close() is idempotent; calls after it fail.
  */
 import { Worker } from "node:worker_threads";
-import type { TrainingSample } from "@hone/train";
+import type { ScoringOptions, TrainingSample } from "@hone/train";
 import type {
   Minibatch,
   MinibatchResult,
@@ -53,16 +53,19 @@ export class OnnxTrainingEngine implements TrainingEngine {
     await this.#call("resetOptimizer");
   }
 
-  async logprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
-    return (await this.#call("logprobs", samples, temperature)) as SampleScores;
+  async logprobs(samples: readonly TrainingSample[], options: ScoringOptions = {}): Promise<SampleScores> {
+    return (await this.#call("logprobs", samples, options)) as SampleScores;
   }
 
   async loadReference(folder: string): Promise<void> {
     await this.#call("loadReference", folder);
   }
 
-  async referenceLogprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
-    return (await this.#call("referenceLogprobs", samples, temperature)) as SampleScores;
+  async referenceLogprobs(
+    samples: readonly TrainingSample[],
+    options: ScoringOptions = {},
+  ): Promise<SampleScores> {
+    return (await this.#call("referenceLogprobs", samples, options)) as SampleScores;
   }
 
   async save(folder: string): Promise<SavedState> {

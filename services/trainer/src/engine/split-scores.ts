@@ -1,5 +1,10 @@
 /** Splits the flat numbers of all trained tokens into those of each sample, as the port returns them. */
-import { type ScoredEntries, TrainingInputError, type TrainingSample } from "@hone/train";
+import {
+  type ScoredEntries,
+  type ScoringOptions,
+  TrainingInputError,
+  type TrainingSample,
+} from "@hone/train";
 import type { SampleScores } from "../domain/step/training-engine.ts";
 
 /** Cuts the flat numbers of all trained tokens into one array per sample. @param started when the call began, of `performance.now` */
@@ -10,17 +15,20 @@ export function splitScores(
 ): SampleScores {
   const logprobs: Float32Array[] = [];
   const entropies: Float32Array[] = [];
+  const squares: Float32Array[] = [];
   let from = 0;
   for (const { lossMask } of samples) {
     let to = from;
     for (let i = 0; i < lossMask.length; i++) to += lossMask[i]!;
     logprobs.push(scored.scores.slice(from, to));
     entropies.push(scored.entropies.slice(from, to));
+    squares.push(scored.squares.slice(from, to));
     from = to;
   }
   return {
     logprobs,
     entropies,
+    squares,
     sampleTokenCount: scored.sampleTokenCount,
     packedTokenCount: scored.packedTokenCount,
     elapsedMs: performance.now() - started,
@@ -28,7 +36,7 @@ export function splitScores(
 }
 
 /** @throws TrainingInputError where logits cannot be divided by it. */
-export function checkTemperature(temperature: number): void {
+export function checkTemperature({ temperature = 1 }: ScoringOptions): void {
   if (temperature > 0) return;
   throw new TrainingInputError(`the temperature is ${temperature}; log-probabilities need one above 0`);
 }

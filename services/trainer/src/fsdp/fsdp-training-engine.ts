@@ -19,6 +19,7 @@ import {
   packingLimits,
   planScoring,
   planUpdate,
+  type ScoringOptions,
   type TrainingSample,
   takeScores,
 } from "@hone/train";
@@ -101,7 +102,7 @@ export class FsdpTrainingEngine implements TrainingEngine {
     return this.#inOrder(async () => {
       const started = performance.now();
       const { samples, terms, entropyCoefficient, temperature = 1, optimizer, maxGradNorm } = minibatch;
-      checkTemperature(temperature);
+      checkTemperature({ temperature });
       const objective = { terms, entropyCoefficient, temperature };
       const work = planUpdate(samples, this.#limits, objective, this.#config.spec.head);
       const scores = await this.#scores({
@@ -125,12 +126,12 @@ export class FsdpTrainingEngine implements TrainingEngine {
     });
   }
 
-  logprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
-    return this.#score(samples, temperature, WeightSet.POLICY);
+  logprobs(samples: readonly TrainingSample[], options: ScoringOptions = {}): Promise<SampleScores> {
+    return this.#score(samples, options, WeightSet.POLICY);
   }
 
-  referenceLogprobs(samples: readonly TrainingSample[], temperature = 1): Promise<SampleScores> {
-    return this.#score(samples, temperature, WeightSet.REFERENCE);
+  referenceLogprobs(samples: readonly TrainingSample[], options: ScoringOptions = {}): Promise<SampleScores> {
+    return this.#score(samples, options, WeightSet.REFERENCE);
   }
 
   save(folder: string): Promise<SavedState> {
@@ -154,13 +155,19 @@ export class FsdpTrainingEngine implements TrainingEngine {
     return this.#closing;
   }
 
-  #score(samples: readonly TrainingSample[], temperature: number, target: WeightSet): Promise<SampleScores> {
+  #score(
+    samples: readonly TrainingSample[],
+    options: ScoringOptions,
+    target: WeightSet,
+  ): Promise<SampleScores> {
     return this.#inOrder(async () => {
       const started = performance.now();
-      checkTemperature(temperature);
-      const work = planScoring(samples, this.#limits, temperature);
+      checkTemperature(options);
+      const { temperature = 1, hasSquares = false } = options;
+      const work = planScoring(samples, this.#limits, options);
       const microbatches = work.passes.map(microbatch);
-      const scores = await this.#scores({ case: "score", value: { microbatches, temperature, target } });
+      const value = { microbatches, temperature, target, hasSquares };
+      const scores = await this.#scores({ case: "score", value });
       return scoresOf(work, samples, scores, started);
     });
   }
@@ -243,8 +250,12 @@ function scoresOf(
 ): SampleScores {
   const scores = emptyScores(plan);
   passes.forEach(({ batch }, i) => {
-    const { score, entropy } = found.microbatches[i]!;
-    takeScores(scores, batch, { score: floatsOf(score), entropy: floatsOf(entropy) });
+    const { score, entropy, squares } = found.microbatches[i]!;
+    takeScores(scores, batch, {
+      score: floatsOf(score),
+      entropy: floatsOf(entropy),
+      squares: floatsOf(squares),
+    });
   });
   return splitScores(samples, scores, started);
 }

@@ -129,6 +129,17 @@ export const CRASH_KINDS: Readonly<Record<string, CrashKind>> = {
     states: 2,
     points: 30,
   },
+  "a run that compares with baselines of least variance": {
+    config: crashConfig(
+      undefined,
+      { steps: 2, stateEvery: 2, checkpoint: { every: 0, keep: 1 }, eval: { every: 0 } },
+      { advantage: { kind: "optimal_token_baseline" } },
+    ),
+    trained: 2 * 4,
+    checkpoints: ["step-2"],
+    states: 2,
+    points: 20,
+  },
   "a run with a critic": {
     config: crashConfig(
       DEMONSTRATIONS,

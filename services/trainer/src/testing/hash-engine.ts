@@ -66,6 +66,7 @@ export class HashEngine implements TrainingEngine {
         Float32Array.from(inputs?.behaviourLogprob ?? new Float32Array(weights.length)),
       ),
       entropies: samples.map(({ weights }) => new Float32Array(weights.length)),
+      squares: samples.map(({ weights }) => new Float32Array(weights.length)),
       sampleTokenCount: 0,
       packedTokenCount: 0,
       elapsedMs: 0,

@@ -38,6 +38,7 @@ class _Scored:
     loss: float
     score: bytes
     entropy: bytes
+    squares: bytes
 
 
 class Trainer:
@@ -117,7 +118,10 @@ class Trainer:
         exchanged = self._exchanged() if call.target == messages.REFERENCE else nullcontext()
         scored: list[_Scored] = []
         with exchanged, torch.no_grad():
-            for batch in share_out(call.microbatches, call.temperature, self._group):
+            shared = share_out(
+                call.microbatches, call.temperature, self._group, has_squares=call.has_squares
+            )
+            for batch in shared:
                 with self._spans.phase("forward"):
                     found = self._forward(batch)
                     if batch.index is not None:
@@ -186,7 +190,8 @@ class Trainer:
         ordered = [by_index[i] for i in range(count)]
         return messages.Scores(
             microbatches=[
-                messages.MicrobatchScores(score=each.score, entropy=each.entropy) for each in ordered
+                messages.MicrobatchScores(score=each.score, entropy=each.entropy, squares=each.squares)
+                for each in ordered
             ],
             loss=sum(each.loss for each in ordered),  # T2: in their order
             grad_norm=grad_norm,
@@ -198,8 +203,8 @@ class Trainer:
 
 
 def _scored(index: int, loss: float, found: HeadScores) -> _Scored:
-    score, entropy = (each.detach().float().cpu().numpy().tobytes() for each in found)
-    return _Scored(index, loss, score, entropy)
+    score, entropy, squares = (each.detach().float().cpu().numpy().tobytes() for each in found)
+    return _Scored(index, loss, score, entropy, squares)
 
 
 def _require_finite(quantity: str, value: float) -> None:

@@ -31,7 +31,7 @@ export interface RewardedRollout {
   readonly components?: readonly RewardComponent[] | undefined;
   /** [N] what a critic expected at each token; absent = there is no critic. */
   readonly values?: ArrayLike<number>;
-  /** [N] the sum of p^2 over the vocabulary where each token was sampled; absent = it was not recorded. */
+  /** [N] the sum of p^2 over the vocabulary where each token was sampled; absent = it was not computed. */
   readonly sumsOfSquares?: ArrayLike<number>;
 }
 
@@ -64,12 +64,6 @@ export interface StepAdvantages {
   readonly metrics?: Readonly<Record<string, number>>;
 }
 
-/** Inputs that an algorithm may need beside rewards, and what makes them. */
-export const AdvantageInput = {
-  sumsOfSquares: "the sum of squared probabilities at each token, and no engine records it",
-} as const;
-export type AdvantageInput = keyof typeof AdvantageInput;
-
 /** An algorithm. `Options` are its keys in `algorithm.advantage` of a run file, beside `kind` and those of every algorithm. */
 export interface AdvantageAlgorithm<Kind extends string, Options extends z.ZodRawShape> {
   readonly kind: Kind;
@@ -82,8 +76,8 @@ export interface AdvantageAlgorithm<Kind extends string, Options extends z.ZodRa
   readonly playsBaseline?: boolean;
   /** Whether it compares with the values of a critic, and says what the critic is to predict. @default false */
   readonly readsValues?: boolean;
-  /** What it needs beside these; a run file cannot name it until the trainer supplies that. @default [] */
-  readonly needs?: readonly AdvantageInput[];
+  /** Whether it reads the sums of squared probabilities, which take one forward pass more for each step. @default false */
+  readonly readsSquares?: boolean;
   /** Whether it reads the episode's reward with these options. @default true */
   readsReward?(options: z.output<z.ZodObject<Options>>): boolean;
   /** The key of `algorithm.advantage` that asks for rewards of turns; undefined = these options do not. */

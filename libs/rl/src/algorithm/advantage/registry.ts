@@ -1,16 +1,11 @@
 /**
- * The advantage algorithms, and those of them that a run file can name.
+ * The advantage algorithms, which a run file names.
  *
  * Adding one: a file in one of the folders beside this one, and its name in `ALGORITHMS`. See docs/extending.md.
  */
 
 import { z } from "zod";
-import {
-  type AdvantageAlgorithm,
-  AdvantageInput,
-  type RewardedGroup,
-  type StepAdvantages,
-} from "./advantage.ts";
+import type { AdvantageAlgorithm, RewardedGroup, StepAdvantages } from "./advantage.ts";
 import { gdpo } from "./group/gdpo.ts";
 import { gpg } from "./group/gpg.ts";
 import { grpo } from "./group/grpo.ts";
@@ -63,15 +58,9 @@ const schemas = Object.values(ALGORITHMS).map(({ kind, options, ...algorithm }) 
   }),
 );
 
-/** `algorithm.advantage` of a run file. An algorithm whose inputs nobody supplies is refused by name. */
+/** `algorithm.advantage` of a run file. */
 export const advantageSchema = z
   .discriminatedUnion("kind", schemas as unknown as readonly [SchemaOf<AnyAlgorithm>])
-  .check(({ value, issues }) => {
-    for (const input of algorithmOf(value).needs ?? []) {
-      const message = `another one, as ${value.kind} needs ${AdvantageInput[input]}`;
-      issues.push({ code: "custom", input: value.kind, path: ["kind"], message });
-    }
-  })
   .prefault({ kind: "grpo" });
 
 /** The chosen algorithm with its options. */
@@ -107,6 +96,11 @@ export function playsBaseline(config: AdvantageConfig): boolean {
 /** Whether the chosen algorithm compares with the values of a critic. */
 export function readsValues(config: AdvantageConfig): boolean {
   return algorithmOf(config).readsValues ?? false;
+}
+
+/** Whether the chosen algorithm reads the sums of squared probabilities. */
+export function readsSquares(config: AdvantageConfig): boolean {
+  return algorithmOf(config).readsSquares ?? false;
 }
 
 /** The key of `algorithm.advantage` that asks for rewards of turns; undefined = none does. */

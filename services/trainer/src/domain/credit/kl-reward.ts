@@ -43,9 +43,7 @@ export async function klRewardsOf<R extends Rollout>(
   const samples = trainable.flatMap((each) => each.samples);
   const inputs = samples.map(scoredSample);
   const reference =
-    samples.length === 0
-      ? []
-      : (await engine.referenceLogprobs(inputs, rollout.sampling.temperature)).logprobs;
+    samples.length === 0 ? [] : (await engine.referenceLogprobs(inputs, rollout.sampling)).logprobs;
   let next = 0;
   const rewards = new Map(
     trainable.map((each): [R, Float64Array] => {

@@ -54,6 +54,7 @@ async function correct(
       return {
         logprobs: found.map((each) => Float32Array.from(each)),
         entropies: [],
+        squares: [],
         sampleTokenCount: 0,
         packedTokenCount: 0,
         elapsedMs: 0,

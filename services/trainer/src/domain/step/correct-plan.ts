@@ -36,7 +36,7 @@ export async function correctPlan(
   for (const { samples } of plan) {
     if (samples.length === 0) continue;
     const inputs = samples.map((planned) => trainingSample(planned));
-    const { logprobs } = await engine.logprobs(inputs, config.rollout.sampling.temperature);
+    const { logprobs } = await engine.logprobs(inputs, config.rollout.sampling);
     samples.forEach((planned, i) => {
       old.set(planned, logprobs[i]!);
     });

@@ -54,6 +54,7 @@ function engineAnswering(answers: ReadonlyArray<readonly [number, number]>) {
     return {
       logprobs: samples.map(() => Float32Array.from(answer)),
       entropies: samples.map(() => Float32Array.of(0.5, 1.5)),
+      squares: samples.map(() => new Float32Array(2)),
       sampleTokenCount: 0,
       packedTokenCount: 0,
       elapsedMs: 0,

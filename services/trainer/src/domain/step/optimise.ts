@@ -110,7 +110,7 @@ async function measureMismatch(
     .find((candidates) => candidates.length > 0);
   if (samples === undefined) return;
   const inputs = samples.map(scoredSample);
-  addMismatch(metrics, samples, await engine.logprobs(inputs, config.rollout.sampling.temperature));
+  addMismatch(metrics, samples, await engine.logprobs(inputs, config.rollout.sampling));
 }
 
 type ReferenceLogprobs = ReadonlyMap<Sample, Float32Array>;
@@ -126,7 +126,7 @@ async function referenceOf(
   for (const { samples } of plan) {
     if (samples.length === 0) continue;
     const inputs = samples.map((planned) => trainingSample(planned));
-    const { logprobs } = await engine.referenceLogprobs(inputs, config.rollout.sampling.temperature);
+    const { logprobs } = await engine.referenceLogprobs(inputs, config.rollout.sampling);
     samples.forEach(({ sample }, i) => {
       reference.set(sample, logprobs[i]!);
     });
@@ -148,7 +148,7 @@ async function select(
 ): Promise<Float32Array[] | undefined> {
   if (choose === undefined) return undefined;
   const inputs = samples.map((planned) => trainingSample(planned));
-  const { logprobs } = await engine.logprobs(inputs, config.rollout.sampling.temperature);
+  const { logprobs } = await engine.logprobs(inputs, config.rollout.sampling);
   onScored();
   const chosen = choose({
     logprobs: logprobs.flatMap((values) => [...values]),

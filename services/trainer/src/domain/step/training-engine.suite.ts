@@ -139,6 +139,23 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         );
       }));
 
+    test("sums of squared probabilities are those of all tokens that a position may have", () =>
+      withEngine(async (engine) => {
+        await engine.initialise();
+        const samples = Array.from({ length: spec.vocabSize }, (_, token) => ({
+          tokenIds: [1, 2, 3, token],
+          lossMask: [0, 0, 0, 1],
+          weights: [0],
+        }));
+        const temperature = 0.7;
+        const { logprobs, squares } = await engine.logprobs(samples, { temperature, hasSquares: true });
+        const expected = logprobs.reduce((sum, [logprob]) => sum + Math.exp(2 * logprob!), 0);
+        assert.ok(expected > 1 / spec.vocabSize);
+        for (const [found] of squares) assert.ok(Math.abs(found! - expected) < 1e-5, `${found}, ${expected}`);
+        const { squares: notAsked } = await engine.logprobs(samples, { temperature });
+        assert.deepEqual(new Set(notAsked.flatMap((each) => [...each])), new Set([0]));
+      }));
+
     test("an engine that loads a saved state goes on bit for bit", () =>
       withEngine(async (engine, folder) => {
         await engine.initialise();

@@ -6,7 +6,7 @@
  * on the same state give the same bits. A call ends when its work is done or when the engine is closed, which stops it at once.
  */
 import type { LossName, LossTerm } from "@hone/rl";
-import type { AdamWOptions, TrainingSample } from "@hone/train";
+import type { AdamWOptions, ScoringOptions, TrainingSample } from "@hone/train";
 
 /** One optimizer update. */
 export interface Minibatch {
@@ -29,6 +29,8 @@ export interface SampleScores {
   readonly logprobs: readonly Float32Array[];
   /** Per sample [N]: entropy, in nats, of the distribution that each trained token comes from. */
   readonly entropies: readonly Float32Array[];
+  /** Per sample [N]: sum over the vocabulary of p^2 of that distribution; 0 where it was not asked for. */
+  readonly squares: readonly Float32Array[];
   /** Tokens that the samples would have taken as separate sequences. */
   readonly sampleTokenCount: number;
   /** Tokens that were computed, with shared prefixes counted once. */
@@ -68,15 +70,15 @@ export interface TrainingEngine {
   trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult>;
   /** Resets the optimizer's moments and keeps the weights, for a phase with another loss. */
   resetOptimizer(): Promise<void>;
-  /** Log-probabilities under the current weights, at a temperature (default 1). */
-  logprobs(samples: readonly TrainingSample[], temperature?: number): Promise<SampleScores>;
+  /** Log-probabilities under the current weights. */
+  logprobs(samples: readonly TrainingSample[], options?: ScoringOptions): Promise<SampleScores>;
   /**
    * Loads the weights of a folder that `save` or `saveWeights` wrote as the reference, beside those that are trained;
    * weights that are not trained are shared.
    */
   loadReference(folder: string): Promise<void>;
   /** Log-probabilities under the reference, which must be loaded. */
-  referenceLogprobs(samples: readonly TrainingSample[], temperature?: number): Promise<SampleScores>;
+  referenceLogprobs(samples: readonly TrainingSample[], options?: ScoringOptions): Promise<SampleScores>;
   /** Writes everything that `load` needs; the caller syncs and renames the folder. */
   save(folder: string): Promise<SavedState>;
   /** Writes the same weights as `save`, bit for bit, without the optimizer: everything that generation needs. */

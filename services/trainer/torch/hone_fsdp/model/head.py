@@ -32,6 +32,8 @@ class HeadEntries:
     temperature: float
     # Whether the loss depends on entropies, so that they need gradients.
     differentiates_entropy: bool
+    # Whether the sums of squared probabilities are wanted; only without gradients.
+    has_squares: bool = False
     # Number of logits computed at a time.
     chunk_values: int = CHUNK_VALUES
 
@@ -41,12 +43,15 @@ class HeadScores(NamedTuple):
     score: Tensor
     # float32 [U]; empty with a value head
     entropy: Tensor
+    # float32 [U]: sum over the vocabulary of p^2; empty where it is not asked for
+    squares: Tensor
 
 
 def value_positions(values_U1: Tensor, entries: HeadEntries) -> HeadScores:
     """The value of each entry's position."""
     values_U = values_U1.float().squeeze(-1)
-    return HeadScores(values_U[entries.entry_position], values_U.new_zeros(0))
+    none = values_U.new_zeros(0)
+    return HeadScores(values_U[entries.entry_position], none, none)
 
 
 def score_positions(read_UC: Tensor, weight_VC: Tensor, entries: HeadEntries) -> HeadScores:
@@ -61,7 +66,8 @@ def score_positions(read_UC: Tensor, weight_VC: Tensor, entries: HeadEntries) ->
         _score_chunk(read_UC[start : start + step], weight_VC, entries, start, (ends[i], ends[i + 1]))
         for i, start in enumerate(starts)
     ]
-    return HeadScores(torch.cat([f.score for f in found]), torch.cat([f.entropy for f in found]))
+    score, entropy, squares = (torch.cat(parts) for parts in zip(*found, strict=True))
+    return HeadScores(score, entropy, squares)
 
 
 def _score_chunk(
@@ -75,7 +81,8 @@ def _score_chunk(
         logprobs_UV = torch.log_softmax(logits_UV, dim=-1)
         with torch.set_grad_enabled(torch.is_grad_enabled() and entries.differentiates_entropy):
             entropy_U = -(logprobs_UV.exp() * logprobs_UV).sum(dim=-1)
-        return HeadScores(logprobs_UV[row, target], entropy_U)
+        squares_U = logprobs_UV.mul(2).exp().sum(dim=-1) if entries.has_squares else entropy_U.new_zeros(0)
+        return HeadScores(logprobs_UV[row, target], entropy_U, squares_U)
 
     if torch.is_grad_enabled():
         return HeadScores(

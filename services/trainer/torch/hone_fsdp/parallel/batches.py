@@ -30,7 +30,9 @@ class Batch:
     numbers: Numbers | None
 
 
-def share_out(microbatches: Sequence[Any], temperature: float, group: Group) -> list[Batch]:
+def share_out(
+    microbatches: Sequence[Any], temperature: float, group: Group, *, has_squares: bool = False
+) -> list[Batch]:
     """
     This rank's microbatches, dealt out in turns. Every rank must make the same number of passes, since each pass gathers
     weights from all ranks; a rank without a microbatch left makes a pass over one token that has no effect.
@@ -38,14 +40,16 @@ def share_out(microbatches: Sequence[Any], temperature: float, group: Group) -> 
     rounds = -(-len(microbatches) // group.size)
     mine = range(group.rank, rounds * group.size, group.size)
     return [
-        _batch(i, microbatches[i], temperature, group.device)
+        _batch(i, microbatches[i], temperature, group.device, has_squares)
         if i < len(microbatches)
         else _idle(group.device)
         for i in mine
     ]
 
 
-def _batch(index: int, message: Any, temperature: float, device: torch.device) -> Batch:
+def _batch(
+    index: int, message: Any, temperature: float, device: torch.device, has_squares: bool
+) -> Batch:
     shape = (message.row_count, message.row_tokens)
     tokens, places, ends = (
         _integers(field).view(shape)
@@ -67,6 +71,7 @@ def _batch(index: int, message: Any, temperature: float, device: torch.device) -
         _integers(message.entry_target).to(device),
         temperature,
         differentiates_entropy=has_bonus,
+        has_squares=has_squares,
     )
     return Batch(
         index,

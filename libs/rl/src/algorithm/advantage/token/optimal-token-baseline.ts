@@ -53,7 +53,7 @@ export const optimalTokenBaseline = defineAdvantage({
   kind: "optimal_token_baseline",
   options: optimalBaselineOptions,
   comparesGroup: true,
-  needs: ["sumsOfSquares"],
+  readsSquares: true,
   readsReward: readsRewardByCredit,
   turnKey: turnKeyOfCredit,
   compute: (step, options) => againstOptimalBaselines(step, options, positionsOf),

@@ -11,7 +11,7 @@ export const tirOptimalTokenBaseline = defineAdvantage({
   kind: "tir_optimal_token_baseline",
   options: optimalBaselineOptions,
   comparesGroup: true,
-  needs: ["sumsOfSquares"],
+  readsSquares: true,
   readsReward: readsRewardByCredit,
   turnKey: turnKeyOfCredit,
   compute: (step, options) =>
