@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { algorithmSchema } from "@hone/rl";
+import { algorithmSchema, valueLossSchema } from "@hone/rl";
 import { runToEnd } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack } from "../support/stack.ts";
@@ -19,6 +19,7 @@ interface Case {
   readonly kl?: Readonly<Record<string, unknown>>;
   readonly correction?: Readonly<Record<string, unknown>>;
   readonly dynamicSampling?: Readonly<Record<string, unknown>>;
+  readonly hasCritic?: boolean;
 }
 
 const ADVANTAGES: readonly Case[] = [
@@ -31,6 +32,9 @@ const ADVANTAGES: readonly Case[] = [
   { advantage: { kind: "reinforce_plus_plus", credit: "turns", gamma: 0.99 } },
   { advantage: { kind: "reinforce_plus_plus_baseline", clip: 2 } },
   { advantage: { kind: "remax" } },
+  { advantage: { kind: "gae", lambda: 0.9 }, hasCritic: true },
+  { advantage: { kind: "optimal_token_baseline" } },
+  { advantage: { kind: "tir_optimal_token_baseline" } },
   { advantage: { kind: "gigpo" } },
   { advantage: { kind: "step_reinforce" } },
   { advantage: { kind: "agentic_reinforce", credit: "turns", gamma: 0.9, whiten: true } },
@@ -73,6 +77,7 @@ const SAMPLING: readonly Case[] = [
   { dynamicSampling: { metric: "success", maxBatches: 2 }, advantage: { kind: "remax" } },
 ];
 const RUN = { steps: 1, tasksPerStep: 8, minibatches: 1, warmStartTasks: 100, evalTasks: 1 };
+const CRITIC = { loss: valueLossSchema.parse({}), warmupSteps: 0 };
 const DEADLINE_MS = 300_000;
 
 test("each advantage, loss, correction, shape of rewards and kind of sampling trains a step from its run file", async (context) => {
@@ -89,8 +94,9 @@ test("each advantage, loss, correction, shape of rewards and kind of sampling tr
     ...numbered(SAMPLING, "sampling"),
   ]) {
     await context.test(name, async () => {
-      const run = await lakeRun({ ...RUN, name });
-      const algorithm = algorithmSchema.parse(given);
+      const { hasCritic, ...parts } = given;
+      const run = await lakeRun({ ...RUN, name, ...(hasCritic && { critic: CRITIC }) });
+      const algorithm = algorithmSchema.parse(parts);
       const { runId } = await runToEnd(stack, { ...run, algorithm }, { deadlineMs: DEADLINE_MS });
       const [before, after] = await stack.sql<
         { state_digest: string; metrics: { loss: number; "groups/used": number } }[]

@@ -45,3 +45,11 @@ export async function squaresOf<R extends Rollout>(
     async (samples) => (await engine.logprobs(samples, { temperature, hasSquares: true })).squares,
   );
 }
+
+/** What the critic expects at each token; undefined where the run has none. */
+export async function valuesOf<R extends Rollout>(
+  { critic }: Pick<RunContext, "critic">,
+  rollouts: readonly R[],
+): Promise<ReadonlyMap<R, Float32Array> | undefined> {
+  return critic && scoreRollouts(rollouts, (samples) => critic.values(samples));
+}

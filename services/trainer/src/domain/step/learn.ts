@@ -1,8 +1,8 @@
 /** The updates of one step, from credit to weights: when it is made, and when it is made again after a restart. */
 
 import { type Credit, type CreditedRollout, MetricSet, type Rollout } from "@hone/rl";
+import { valuesOf } from "../credit/score-rollouts.ts";
 import { isWarmingCritic } from "../critic/critic-settings.ts";
-import { estimateValues } from "../critic/estimate-values.ts";
 import { trainCritic } from "../critic/train-critic.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { correctPlan } from "./correct-plan.ts";
@@ -49,7 +49,7 @@ export async function learnAgain(
   const byTask = Map.groupBy(scored, ({ rollout }) => rollout.slot.task);
   const groups = [...byTask].map(([task, rollouts]) => ({ task, rollouts }));
   const credit = { groups, leftOut: [], emptyGroupCount: 0, metrics: {} };
-  const values = await estimateValues(
+  const values = await valuesOf(
     context,
     scored.map(({ rollout }) => rollout),
   );

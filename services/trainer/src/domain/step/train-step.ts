@@ -12,8 +12,7 @@ import {
 } from "@hone/rl";
 import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
 import { type KlRewardContext, klRewardsOf } from "../credit/kl-reward.ts";
-import { squaresOf } from "../credit/score-rollouts.ts";
-import { estimateValues } from "../critic/estimate-values.ts";
+import { squaresOf, valuesOf } from "../credit/score-rollouts.ts";
 import { countStepPhase } from "../report/run-metrics.ts";
 import { type GatheredTroubles, RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
@@ -59,7 +58,7 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   const metrics = new MetricSet();
   const trainable = groups.trained.flatMap(({ rollouts }) => rollouts);
   const tokenRewards = await klRewardsOf(context, step, trainable, metrics);
-  const values = await estimateValues(context, trainable);
+  const values = await valuesOf(context, trainable);
   const squares = await squaresOf(context, trainable);
   const inputs = { own: context.userAdvantage, tokenRewards, values, squares };
   const credit = assignCredit(groups.trained, run.config.algorithm, inputs);
