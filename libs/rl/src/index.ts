@@ -29,6 +29,13 @@ export { compareTokens } from "./algorithm/correction/tokens.ts";
 export { estimateKl, estimateOf, KlKind, KlLossKind, MAX_K3 } from "./algorithm/kl/estimators.ts";
 export { Aggregation, lossWeights } from "./algorithm/loss/aggregation.ts";
 export {
+  buildExpression,
+  type Expression,
+  type ExpressionBackend,
+  type ExpressionInput,
+  tokenNumbers,
+} from "./algorithm/loss/expression.ts";
+export {
   type GroupInput,
   HeadScore,
   isGroupInput,
@@ -38,6 +45,7 @@ export {
   type TokenFigures,
   TokenInput,
 } from "./algorithm/loss/loss.ts";
+export { expressionOf, USER_LOSS_EXPORT, type UserLoss, UserLossError } from "./algorithm/loss/module.ts";
 export type { ConstantsOf, InputsOf, LossName, ScoreOf } from "./algorithm/loss/registry.ts";
 export {
   inputsOf,

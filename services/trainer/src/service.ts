@@ -18,8 +18,8 @@ import { LedgerRows } from "./db/ledger-rows.ts";
 import { migrations } from "./db/migrations.ts";
 import { RunRows } from "./db/run-rows.ts";
 import { Admission } from "./domain/admission/admission.ts";
-import { loadUserAdvantage, userAdvantageProblems } from "./domain/credit/user-advantage.ts";
 import { RunSupervisor } from "./domain/run/run-supervisor.ts";
+import { loadUserModules, userModuleProblems } from "./domain/run/user-modules.ts";
 import { dropWorkOfEndedRuns } from "./domain/run/work-janitor.ts";
 import { RunFolders } from "./domain/state/run-folders.ts";
 import { memoryProblems } from "./engine-memory.ts";
@@ -66,7 +66,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           engineProblems: async (run, model) => [
             ...memoryProblems(specFromConfig(model), run, config),
             ...(await torch.problems(run)),
-            ...(await userAdvantageProblems(run, config.gate)),
+            ...(await userModuleProblems(run, config.gate)),
           ],
           logger,
         }),
@@ -78,7 +78,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           pipeline: new BusPipeline(bus, await openBucket(bus, BucketName.replicas, ReplicaStateSchema)),
           tasks: new DatasetClient(bus),
           groupJudges: new GroupJudgeClient(bus),
-          userAdvantage: (run) => loadUserAdvantage(run, config.gate),
+          userAlgorithms: (run) => loadUserModules(run, config.gate),
           board,
           events,
           createEngine: (run, folders) => createEngine(run, folders, { ...config, torch, logger }),

@@ -2,6 +2,7 @@
 
 import { type KlConfig, klTerm } from "./kl/estimators.ts";
 import { crossEntropy } from "./loss/cross-entropy.ts";
+import type { Expression } from "./loss/expression.ts";
 import type { LossTerm } from "./loss/loss.ts";
 import { type ChosenLoss, chosenLoss, type LossConfig, type LossName } from "./loss/registry.ts";
 
@@ -11,9 +12,9 @@ export interface PolicyObjective extends Omit<ChosenLoss, "term"> {
   readonly terms: readonly LossTerm<LossName>[];
 }
 
-/** The objective of a run. */
-export function policyObjective(config: LossConfig, kl: KlConfig): PolicyObjective {
-  const { term, ...loss } = chosenLoss(config);
+/** The objective of a run. @param own what the user's module made, where the loss is one of the user's. */
+export function policyObjective(config: LossConfig, kl: KlConfig, own?: Expression): PolicyObjective {
+  const { term, ...loss } = chosenLoss(config, own);
   const distance = klTerm(kl);
   return { ...loss, terms: distance === undefined ? [term] : [term, distance] };
 }

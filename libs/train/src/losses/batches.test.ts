@@ -44,6 +44,11 @@ const TERMS: readonly LossTerm<LossName>[] = [
   { name: "tis", constants: { lower: 0.5, upper: 1.2, bySegment: 1 } },
   { name: "kimi15", constants: { tau: 0.5 } },
   { name: "reinforce", constants: {} },
+  {
+    name: "module",
+    constants: {},
+    expression: ["divide", ["multiply", "logprob", "advantage"], ["exp", -1]],
+  },
   ...["kl_k1", "kl_abs", "kl_k2", "kl_k3"].map((name) => ({
     name: name as LossName,
     constants: { coefficient: 0.5 },

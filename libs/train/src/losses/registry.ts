@@ -3,6 +3,7 @@
 import { type ConstantsOf, inputsOf, type LossName, type LossTerm, scoreOf, type TokenInput } from "@hone/rl";
 import { Add, type Tensor } from "@hone/tensor";
 import { crossEntropy } from "./cross-entropy.ts";
+import { expressionGraph } from "./expression.ts";
 import { klAbs, klK1, klK2, klK3 } from "./kl.ts";
 import type { LossGraph, LossInputs } from "./loss-graph.ts";
 import { clipCov } from "./selected/clip-cov.ts";
@@ -19,7 +20,8 @@ import { tis } from "./token/tis.ts";
 import { topr } from "./token/topr.ts";
 import { value } from "./value.ts";
 
-const GRAPHS: { readonly [N in LossName]: LossGraph<N> } = {
+/** A loss of the user has none: its expression is its formula. */
+const GRAPHS: { readonly [N in Exclude<LossName, "module">]: LossGraph<N> } = {
   ppo_clip: ppoClip,
   gspo,
   gmpo,
@@ -59,8 +61,12 @@ export function buildTerms(
 }
 
 function buildTerm<N extends LossName>(
-  { name, constants }: LossTerm<N>,
+  { name, constants, expression }: LossTerm<N>,
   inputs: LossInputs<LossName>,
 ): Tensor {
-  return (GRAPHS[name] as LossGraph<N>)(inputs as LossInputs<N>, constants as ConstantsOf<N>);
+  if (expression !== undefined) return expressionGraph(expression, inputs);
+  return (GRAPHS[name as Exclude<N, "module">] as unknown as LossGraph<N>)(
+    inputs as LossInputs<N>,
+    constants as ConstantsOf<N>,
+  );
 }

@@ -39,6 +39,7 @@ describe("losses of the workers", { skip, timeout: TIMEOUT_MS }, () => {
 
   test("they are those of the embedded engine", () => {
     const program = "import json; from hone_fsdp.losses import LOSSES; print(json.dumps(sorted(LOSSES)))";
-    assert.deepEqual(run(["-c", program], ""), Object.keys(LOSSES).sort());
+    const named = Object.keys(LOSSES).filter((name) => name !== "module");
+    assert.deepEqual(run(["-c", program], ""), named.sort());
   });
 });

@@ -36,7 +36,15 @@ import { checkTemperature, splitScores } from "../engine/split-scores.ts";
 import type { FsdpEngineConfig, TorchHost } from "./fsdp-config.ts";
 import { type FsdpFiles, fsdpFiles, OPTIMIZER_FOLDER, optimizerFolder } from "./fsdp-files.ts";
 import { type Answer, type CallKind, TorchGroup } from "./torch-group.ts";
-import { adamWMessage, floatsOf, microbatch, setupOf, storedTensor, weightFile } from "./worker-messages.ts";
+import {
+  adamWMessage,
+  floatsOf,
+  lossTerm,
+  microbatch,
+  setupOf,
+  storedTensor,
+  weightFile,
+} from "./worker-messages.ts";
 
 /** Workers that take calls: a {@link TorchGroup}. */
 export type WorkerGroup = Pick<TorchGroup, "call" | "close">;
@@ -109,7 +117,7 @@ export class FsdpTrainingEngine implements TrainingEngine {
         case: "train",
         value: {
           microbatches: work.passes.map(microbatch),
-          terms: terms.map(({ name, constants }) => ({ name, constants: { ...constants } })),
+          terms: terms.map(lossTerm),
           temperature,
           optimizer: adamWMessage(optimizer),
           maxGradNorm,

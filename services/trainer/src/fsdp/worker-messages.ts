@@ -19,6 +19,7 @@ import {
 import {
   type AdamWSchema,
   type AdapterShapeSchema,
+  type LossTermSchema,
   type MicrobatchSchema,
   type ModelShapeSchema,
   type Setup,
@@ -27,6 +28,7 @@ import {
   type WeightFileSchema,
   ElementType as WireType,
 } from "@hone/proto-gen/training";
+import type { LossTerm } from "@hone/rl";
 import type { Pass } from "@hone/train";
 import type { Minibatch } from "../domain/step/training-engine.ts";
 import type { FsdpEngineConfig } from "./fsdp-config.ts";
@@ -126,6 +128,14 @@ export function microbatch({ batch, objective }: Pass): MessageInitShape<typeof 
             entropyWeight: bytesOf(objective.entropyWeight),
           },
         }),
+  };
+}
+
+export function lossTerm({ name, constants, expression }: LossTerm): MessageInitShape<typeof LossTermSchema> {
+  return {
+    name,
+    constants: { ...constants },
+    ...(expression !== undefined && { expression: JSON.stringify(expression) }),
   };
 }
 

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from hone_fsdp.losses import LOSSES
+from hone_fsdp.losses.expression import evaluate
 
 
 def answer(task: Any) -> dict[str, Any]:
@@ -18,10 +19,16 @@ def answer(task: Any) -> dict[str, Any]:
 
     score = numbers(task["scores"]).requires_grad_()
     inputs = {name: numbers(values) for name, values in task["inputs"].items()}
-    per_entry = sum(LOSSES[term["name"]](score, inputs, term["constants"]) for term in task["terms"])
+    per_entry = sum(_loss_of(term, score, inputs) for term in task["terms"])
     loss = (per_entry * numbers(task["weights"])).sum()
     (gradient,) = torch.autograd.grad(loss, score)
     return {"loss": float(loss.detach()), "gradient": gradient.tolist()}
+
+
+def _loss_of(term: Any, score: torch.Tensor, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
+    if "expression" in term:
+        return evaluate(json.dumps(term["expression"]), score, inputs)
+    return LOSSES[term["name"]](score, inputs, term["constants"])
 
 
 if __name__ == "__main__":

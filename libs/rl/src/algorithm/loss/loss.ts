@@ -8,6 +8,7 @@
 
 import type { z } from "zod";
 import type { Aggregation } from "./aggregation.ts";
+import type { Expression } from "./expression.ts";
 
 /** Numbers of a trained token that a loss may read, beside what the head under training says of it ({@link HeadScore}). */
 export const TokenInput = {
@@ -60,6 +61,8 @@ export type LossConstants = Readonly<Record<string, number>>;
 export interface LossTerm<Name extends string = string> {
   readonly name: Name;
   readonly constants: LossConstants;
+  /** The formula itself, where it is one of the user's. */
+  readonly expression?: Expression;
 }
 
 /** A part of the objective that is computed for each token. */

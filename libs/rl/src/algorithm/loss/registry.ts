@@ -11,6 +11,12 @@ import { klLosses } from "../kl/estimators.ts";
 import { Aggregation } from "./aggregation.ts";
 import { crossEntropy } from "./cross-entropy.ts";
 import {
+  type Expression,
+  expressionProblem,
+  inputsOfExpression,
+  trainsWithoutAdvantage,
+} from "./expression.ts";
+import {
   type GroupInput,
   HeadScore,
   isGroupInput,
@@ -22,6 +28,7 @@ import {
   type TokenInput,
   type TokenLoss,
 } from "./loss.ts";
+import { moduleLoss } from "./module.ts";
 import { clipCov } from "./selected/clip-cov.ts";
 import { klCov } from "./selected/kl-cov.ts";
 import { gmpo } from "./sequence/gmpo.ts";
@@ -56,6 +63,7 @@ export const POLICY_LOSSES = {
   tis,
   kimi15,
   reinforce,
+  module: moduleLoss,
 } as const;
 
 /** Losses of a critic's values. */
@@ -115,8 +123,12 @@ export interface ChosenLoss {
   readonly select: ((tokens: ScoredTokens) => readonly boolean[]) | undefined;
 }
 
-/** The chosen loss with its constants; which of the losses it is plays no part for the caller. */
-export function chosenLoss(config: LossConfig): ChosenLoss {
+/**
+ * The chosen loss with its constants; which of the losses it is plays no part for the caller.
+ * @param own what the user's module made, for the kind `module`.
+ */
+export function chosenLoss(config: LossConfig, own?: Expression): ChosenLoss {
+  if (config.kind === "module") return ownLoss(own);
   // The schema holds options and kind together, which the type of a table cannot say.
   const loss = POLICY_LOSSES[config.kind] as unknown as PolicyLoss<LossName> & {
     constantsOf(options: LossConfig): LossConstants;
@@ -132,6 +144,17 @@ export function chosenLoss(config: LossConfig): ChosenLoss {
   };
 }
 
+function ownLoss(expression: Expression | undefined): ChosenLoss {
+  if (expression === undefined) throw new TypeError("a loss of the user's was chosen without its expression");
+  return {
+    term: { name: "module", constants: {}, expression },
+    trainsWithoutAdvantage: trainsWithoutAdvantage(expression),
+    group: undefined,
+    isClipped: () => false,
+    select: undefined,
+  };
+}
+
 /** What a loss is a function of. */
 export function scoreOf(name: LossName): HeadScore {
   return Object.hasOwn(VALUE_LOSSES, name) ? HeadScore.value : HeadScore.logprob;
@@ -142,7 +165,10 @@ export function inputsOf(terms: readonly LossTerm<LossName>[]): TokenInput[] {
   return [...new Set(terms.flatMap(inputsOfTerm))];
 }
 
-function inputsOfTerm({ name, constants }: LossTerm<LossName>): readonly TokenInput[] {
+function inputsOfTerm({ name, constants, expression }: LossTerm<LossName>): readonly TokenInput[] {
+  if (expression !== undefined) {
+    return inputsOfExpression(expression).filter((input) => input !== HeadScore.logprob);
+  }
   const loss = LOSSES[name] as unknown as TokenLoss<LossName, TokenInput, LossConstants>;
   const group = loss.groupedBy?.(constants);
   return group === undefined ? loss.reads : [...loss.reads, group];
@@ -154,9 +180,14 @@ export function takesTogether(terms: readonly LossTerm<LossName>[]): boolean {
 }
 
 /** Why an engine cannot compute a term; undefined = it can. */
-export function termProblem({ name, constants }: LossTerm): string | undefined {
+export function termProblem({ name, constants, expression }: LossTerm): string | undefined {
   if (!Object.hasOwn(LOSSES, name))
     return `the loss "${name}" is unknown; known are ${Object.keys(LOSSES).join(", ")}`;
+  if ((name === "module") !== (expression !== undefined)) {
+    return `the loss "${name}" must ${name === "module" ? "" : "not "}have an expression`;
+  }
+  const problem = expression === undefined ? undefined : expressionProblem(expression);
+  if (problem !== undefined) return `the expression of the loss is wrong: ${problem}`;
   const parsed = LOSSES[name as LossName].constants.safeParse(constants);
   if (parsed.success) return undefined;
   const [issue] = parsed.error.issues;

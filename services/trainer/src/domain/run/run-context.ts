@@ -1,6 +1,5 @@
 /** What the parts of a run's loop share: the run, its engine, and its ways to the outside. */
 
-import type { UserAdvantage } from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
 import type { GroupJudges } from "../credit/group-judges.ts";
 import type { CriticEngine } from "../critic/critic-engine.ts";
@@ -13,6 +12,7 @@ import type { RunFolders } from "../state/run-folders.ts";
 import type { RunLedger } from "../step/ledger.ts";
 import type { TrainingEngine } from "../step/training-engine.ts";
 import type { RunProgress, RunRecord } from "./run-record.ts";
+import type { UserAlgorithms } from "./user-modules.ts";
 
 /** All of it: for the loop, which hands it on. Everything below takes the members that it uses, by `Pick`. */
 export interface RunContext {
@@ -28,8 +28,8 @@ export interface RunContext {
   readonly gatherer: RolloutGatherer;
   readonly tasks: SplitTasks;
   readonly groupJudges: GroupJudges;
-  /** The advantage algorithm of a user's module; undefined where the run names one of Hone's. */
-  readonly userAdvantage: UserAdvantage | undefined;
+  /** What the run takes from modules of its user. */
+  readonly own: UserAlgorithms;
   readonly logger: Logger;
   readonly progress: RunProgress;
   /** Time between two saved states of a warm start. */

@@ -8,7 +8,6 @@
 
 import type { RunConfig } from "@hone/config";
 import { describeError, messageIdOf, retry } from "@hone/core";
-import type { UserAdvantage } from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
 import type { GroupJudges } from "../credit/group-judges.ts";
 import type { CriticEngine } from "../critic/critic-engine.ts";
@@ -36,6 +35,7 @@ import type { RunContext } from "./run-context.ts";
 import { runLoop } from "./run-loop.ts";
 import type { RunProgress, RunRecord } from "./run-record.ts";
 import type { BrokenRun } from "./run-registry.ts";
+import type { UserAlgorithms } from "./user-modules.ts";
 
 /** What all tenures of this process share. */
 export interface TenureDeps {
@@ -51,8 +51,8 @@ export interface TenureDeps {
   readonly createEngine: (run: RunRecord, folders: RunFolders) => Promise<TrainingEngine>;
   /** Makes the engine of a run's critic; undefined where the run has none. Absent = no run has one. */
   readonly createCritic?: (run: RunRecord, folders: RunFolders) => Promise<CriticEngine | undefined>;
-  /** Loads the advantage algorithm of a user's module. Absent = every run names one of Hone's. */
-  readonly userAdvantage?: (config: RunConfig) => Promise<UserAdvantage | undefined>;
+  /** Loads what a run takes from modules of its user. Absent = every run names Hone's own. */
+  readonly userAlgorithms?: (config: RunConfig) => Promise<UserAlgorithms>;
   readonly logger: Logger;
   /** Time between two saved states of a warm start. @default 60_000 */
   readonly warmStateMs?: number;
@@ -200,7 +200,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       gatherer,
       tasks: new SplitTasks(run.config, deps.tasks, reporter),
       groupJudges: deps.groupJudges,
-      userAdvantage: await deps.userAdvantage?.(run.config),
+      own: (await deps.userAlgorithms?.(run.config)) ?? {},
       logger,
       progress,
       warmStateMs: deps.warmStateMs ?? WARM_STATE_MS,

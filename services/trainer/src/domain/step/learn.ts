@@ -9,7 +9,7 @@ import { correctPlan } from "./correct-plan.ts";
 import { type Optimised, optimise } from "./optimise.ts";
 import { planTraining } from "./training-plan.ts";
 
-export type LearnContext = Pick<RunContext, "run" | "engine" | "critic" | "signal">;
+export type LearnContext = Pick<RunContext, "run" | "engine" | "critic" | "own" | "signal">;
 
 /** What a step learns from. */
 export interface StepLessons {
@@ -25,16 +25,16 @@ export async function learn(
   { credit, values }: StepLessons,
   metrics: MetricSet,
 ): Promise<Optimised> {
-  const { run, engine, critic, signal } = context;
+  const { run, engine, critic, own, signal } = context;
   const onCall = () => signal.throwIfAborted();
   if (critic !== undefined && values !== undefined) {
     await trainCritic({ run, critic, signal }, step, credit, values, metrics);
   }
-  const planned = planTraining(credit, run.config).map((minibatch) =>
+  const planned = planTraining(credit, run.config, own.loss).map((minibatch) =>
     isWarmingCritic(run.config, step) ? { ...minibatch, samples: [] } : minibatch,
   );
   const plan = await correctPlan(engine, run.config, planned, metrics, onCall);
-  return optimise(engine, run.config, step, plan, metrics, onCall);
+  return optimise({ engine, config: run.config, ownLoss: own.loss }, step, plan, metrics, onCall);
 }
 
 /**

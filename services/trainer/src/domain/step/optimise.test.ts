@@ -95,7 +95,13 @@ describe("optimise()", () => {
     ]);
     const metrics = new MetricSet();
     const plan = planTraining(CREDIT, CONFIG);
-    const { updateCount, figures } = await optimise(engine, CONFIG, 1, plan, metrics, () => undefined);
+    const { updateCount, figures } = await optimise(
+      { engine, config: CONFIG },
+      1,
+      plan,
+      metrics,
+      () => undefined,
+    );
     // The second minibatch has no advantage and is skipped: one update an epoch.
     assert.equal(updateCount, 2);
     assert.deepEqual(
@@ -137,7 +143,7 @@ describe("optimise()", () => {
     });
     const metrics = new MetricSet();
     const plan = planTraining(CREDIT, config);
-    const { updateCount } = await optimise(near, config, 1, plan, metrics, () => undefined);
+    const { updateCount } = await optimise({ engine: near, config }, 1, plan, metrics, () => undefined);
     assert.equal(updateCount, 4);
     assert.deepEqual(scored, [2, 2]);
     for (const { terms, samples } of calls) {
@@ -169,7 +175,7 @@ describe("optimise()", () => {
     });
     const metrics = new MetricSet();
     const plan = planTraining(CREDIT, config);
-    await optimise(scoring, config, 1, plan, metrics, () => undefined);
+    await optimise({ engine: scoring, config }, 1, plan, metrics, () => undefined);
     assert.equal(scoredCount, 2);
     // Rollouts without an advantage count among the eight tokens. The highest covariance is that of the first rollout's
     // likelier token.
@@ -195,7 +201,7 @@ describe("optimise()", () => {
       algorithm: { loss: { kind: "gspo", clipLow: 0.2, clipHigh: 0.2 } },
     });
     const metrics = new MetricSet();
-    await optimise(engine, config, 1, planTraining(CREDIT, config), metrics, () => undefined);
+    await optimise({ engine, config }, 1, planTraining(CREDIT, config), metrics, () => undefined);
     assert.equal(calls.length, 1);
     assert.equal(calls[0]!.samples[0]!.inputs!.reward, undefined);
     // Each token alone is beyond its bound; their geometric mean is near 1.
@@ -207,8 +213,7 @@ describe("optimise()", () => {
     const flat: Credit = { ...CREDIT, groups: [CREDIT.groups[1]!] };
     const metrics = new MetricSet();
     const { updateCount } = await optimise(
-      engine,
-      CONFIG,
+      { engine, config: CONFIG },
       1,
       planTraining(flat, CONFIG),
       metrics,

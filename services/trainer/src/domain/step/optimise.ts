@@ -8,6 +8,7 @@
 
 import type { RunConfig } from "@hone/config";
 import {
+  type Expression,
   estimateKl,
   estimateOf,
   groupMeans,
@@ -39,10 +40,17 @@ export interface Optimised {
   readonly updateCount: number;
 }
 
+/** What the updates of a run are made with. */
+export interface OptimiseContext {
+  readonly engine: TrainingEngine;
+  readonly config: RunConfig;
+  /** What the user's module made, where the loss is one of the user's. */
+  readonly ownLoss?: Expression | undefined;
+}
+
 /** Trains on the plan of a step. `onUpdate` is called between two calls of the engine, and may throw to stop. */
 export async function optimise(
-  engine: TrainingEngine,
-  config: RunConfig,
+  { engine, config, ownLoss }: OptimiseContext,
   step: number,
   plan: readonly PlannedMinibatch[],
   metrics: MetricSet,
@@ -50,7 +58,7 @@ export async function optimise(
 ): Promise<Optimised> {
   const { epochs, optimizer } = config.trainer;
   const { kl, loss } = config.algorithm;
-  const objective = policyObjective(loss, kl);
+  const objective = policyObjective(loss, kl, ownLoss);
   const readsReward = inputsOf(objective.terms).includes("reward");
   const reference = kl.coefficient === 0 ? undefined : await referenceOf(engine, config, plan, onUpdate);
   const figures = new Map<PlannedSample["credited"], RolloutFigures>();

@@ -30,7 +30,7 @@ type StepContext = PlayContext &
   LearnContext &
   KlRewardContext &
   Parameters<typeof commitVersion>[0] &
-  Pick<RunContext, "userAdvantage">;
+  Pick<RunContext, "own">;
 
 /** Makes version `step` from version `step - 1`. */
 export async function trainStep(context: StepContext, step: number): Promise<void> {
@@ -60,7 +60,7 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   const tokenRewards = await klRewardsOf(context, step, trainable, metrics);
   const values = await valuesOf(context, trainable);
   const squares = await squaresOf(context, trainable);
-  const inputs = { own: context.userAdvantage, tokenRewards, values, squares };
+  const inputs = { own: context.own.advantage, tokenRewards, values, squares };
   const credit = assignCredit(groups.trained, run.config.algorithm, inputs);
   addStepMetrics(metrics, context, groups, credit);
   const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>

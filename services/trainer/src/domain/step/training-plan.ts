@@ -11,6 +11,7 @@ import {
   advantagesOfSample,
   type Credit,
   type CreditedRollout,
+  type Expression,
   hasAdvantage,
   lossWeights,
   policyObjective,
@@ -38,10 +39,10 @@ export interface PlannedMinibatch {
   readonly rollouts: readonly CreditedRollout[];
 }
 
-/** Divides a step into minibatches with loss weights. */
-export function planTraining(credit: Credit, config: RunConfig): PlannedMinibatch[] {
+/** Divides a step into minibatches with loss weights. @param ownLoss what the user's module made, where the loss is the user's. */
+export function planTraining(credit: Credit, config: RunConfig, ownLoss?: Expression): PlannedMinibatch[] {
   const { loss, kl } = config.algorithm;
-  const { trainsWithoutAdvantage } = policyObjective(loss, kl);
+  const { trainsWithoutAdvantage } = policyObjective(loss, kl, ownLoss);
   const isAdvantageOnly = loss.entropy === 0 && kl.coefficient === 0 && !trainsWithoutAdvantage;
   return splitMinibatches(credit.groups, config.trainer.minibatches).map((groups) => {
     const rollouts = groups.flatMap((group) => group.rollouts);

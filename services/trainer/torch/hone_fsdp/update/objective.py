@@ -12,6 +12,7 @@ from torch import Tensor
 
 from hone_fsdp.errors import bad_input
 from hone_fsdp.losses import LOSSES
+from hone_fsdp.losses.expression import evaluate
 
 
 @dataclass(frozen=True)
@@ -32,12 +33,19 @@ def total_loss(terms: Any, score_E: Tensor, entropy_U: Tensor, numbers: Numbers)
 
     @param terms messages LossTerm, at least one
     """
-    first, *rest = (LOSSES[term.name](score_E, numbers.inputs, dict(term.constants)) for term in terms)
+    first, *rest = (loss_of(term, score_E, numbers.inputs) for term in terms)
     per_entry = sum(rest, start=first)
     total = (per_entry * numbers.weight).sum()
     if numbers.entropy_weight is not None:
         total = total - (entropy_U * numbers.entropy_weight).sum()
     return total
+
+
+def loss_of(term: Any, score_E: Tensor, inputs: Mapping[str, Tensor]) -> Tensor:
+    """The loss of every entry, [E]. @param term message LossTerm"""
+    if term.expression:
+        return evaluate(term.expression, score_E, inputs)
+    return LOSSES[term.name](score_E, inputs, dict(term.constants))
 
 
 def check_terms(terms: Any) -> None:
@@ -48,5 +56,5 @@ def check_terms(terms: Any) -> None:
     if len(terms) == 0:
         raise bad_input("the loss has no terms; it needs at least one")
     for term in terms:
-        if term.name not in LOSSES:
+        if not term.expression and term.name not in LOSSES:
             raise bad_input(f"the loss {term.name} is unknown; it must be one of {', '.join(LOSSES)}")

@@ -3,6 +3,7 @@
 import { golden, Question } from "../golden.ts";
 import { assertAnswered, isAnswered } from "../row.ts";
 import { LOSS_ROWS } from "../table.ts";
+import { asExpression } from "./as-expression.ts";
 import type { LossAnswer, LossTask } from "./loss-row.ts";
 
 export { ENTROPY_CASES, type EntropyCase } from "./entropy-cases.ts";
@@ -22,12 +23,14 @@ export const LOSS_CASES: readonly LossCase[] = golden.cases.flatMap((each) => {
   const question = new Question(each);
   const asked = row?.ask(question);
   if (row === undefined || asked === undefined) return [];
+  const check = (answer: LossAnswer) =>
+    assertAnswered({ ...row, answer: () => asked.check(answer) }, question);
+  const { name } = each;
+  const written = asExpression(asked.task);
   return [
-    {
-      name: each.name,
-      hone: row.hone,
-      task: asked.task,
-      assertAnswered: (answer) => assertAnswered({ ...row, answer: () => asked.check(answer) }, question),
-    },
+    { name, hone: row.hone, task: asked.task, assertAnswered: check },
+    ...(written === undefined
+      ? []
+      : [{ name, hone: "loss.kind: module", task: written, assertAnswered: check }]),
   ];
 });
