@@ -35,16 +35,7 @@ export {
   type ExpressionInput,
   tokenNumbers,
 } from "./algorithm/loss/expression.ts";
-export {
-  type GroupInput,
-  HeadScore,
-  isGroupInput,
-  type LossConstants,
-  type LossTerm,
-  MAX_LOG_RATIO,
-  type TokenFigures,
-  TokenInput,
-} from "./algorithm/loss/loss.ts";
+export type { LossConstants, LossTerm, TokenFigures } from "./algorithm/loss/loss.ts";
 export { expressionOf, USER_LOSS_EXPORT, type UserLoss, UserLossError } from "./algorithm/loss/module.ts";
 export type { ConstantsOf, InputsOf, LossName, ScoreOf } from "./algorithm/loss/registry.ts";
 export {
@@ -57,6 +48,13 @@ export {
 } from "./algorithm/loss/registry.ts";
 export { MAX_SEQUENCE_LOG_RATIO } from "./algorithm/loss/sequence/gspo.ts";
 export { KL_EPSILON } from "./algorithm/loss/token/dppo-kl.ts";
+export {
+  type GroupInput,
+  HeadScore,
+  isGroupInput,
+  MAX_LOG_RATIO,
+  TokenInput,
+} from "./algorithm/loss/token-numbers.ts";
 export { isValueClipped, type ValueLossConfig, valueLossSchema, valueTerm } from "./algorithm/loss/value.ts";
 export { IMITATION_TERMS, type PolicyObjective, policyObjective } from "./algorithm/objective.ts";
 export { explainedVariance } from "./algorithm/returns.ts";

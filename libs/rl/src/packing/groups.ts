@@ -1,6 +1,6 @@
 /** Which trained tokens a loss takes together: those of a sample, or of a segment, an unbroken run of them in a sample. */
 
-import type { GroupInput } from "../algorithm/loss/loss.ts";
+import type { GroupInput } from "../algorithm/loss/token-numbers.ts";
 import type { MaskedTokens } from "../rollout.ts";
 
 /** [N] the number of each trained token's group, from 0, over all samples in the order of (sample, token). */

@@ -11,7 +11,7 @@
  * the number itself: those of `ratio` for old / behaviour, and those of k1 for a logarithm.
  */
 
-import { MAX_LOG_RATIO } from "../loss/loss.ts";
+import { MAX_LOG_RATIO } from "../loss/token-numbers.ts";
 import { clip } from "../statistics.ts";
 import { type Level, type Pooled, pool } from "./level.ts";
 import type { ComparedTokens } from "./tokens.ts";

@@ -12,7 +12,8 @@
  */
 
 import { z } from "zod";
-import { defineTokenLoss, type LossTerm, MAX_LOG_RATIO } from "../loss/loss.ts";
+import { defineTokenLoss, type LossTerm } from "../loss/loss.ts";
+import { MAX_LOG_RATIO } from "../loss/token-numbers.ts";
 import { clip } from "../statistics.ts";
 
 export const KlKind = { k1: "k1", abs: "abs", k2: "k2", k3: "k3" } as const;

@@ -7,7 +7,7 @@
  *   return ratio.times(advantage).min(ratio.clip(0.8, 1.28).times(advantage)).negated();
  */
 
-import { HeadScore, MAX_LOG_RATIO, TokenInput } from "./loss.ts";
+import { HeadScore, MAX_LOG_RATIO, TokenInput } from "./token-numbers.ts";
 
 /** Operations, each with how many operands it takes. What they do is said at the methods of {@link TokenNumber}. */
 export const OPERATIONS = {

@@ -19,7 +19,8 @@ import {
   TokenNumber,
   tokenNumbers,
 } from "./expression.ts";
-import { definePolicyLoss, HeadScore } from "./loss.ts";
+import { definePolicyLoss } from "./loss.ts";
+import { HeadScore } from "./token-numbers.ts";
 
 /** The function that a user's module exports. */
 export type UserLoss = (

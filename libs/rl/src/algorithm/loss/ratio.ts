@@ -8,7 +8,7 @@
  */
 
 import { z } from "zod";
-import type { GroupInput } from "./loss.ts";
+import type { GroupInput } from "./token-numbers.ts";
 
 export const Ratio = { token: "token", segment: "segment" } as const;
 export type Ratio = (typeof Ratio)[keyof typeof Ratio];

@@ -16,18 +16,7 @@ import {
   inputsOfExpression,
   trainsWithoutAdvantage,
 } from "./expression.ts";
-import {
-  type GroupInput,
-  HeadScore,
-  isGroupInput,
-  type LossConstants,
-  type LossTerm,
-  type PolicyLoss,
-  type ScoredTokens,
-  type TokenFigures,
-  type TokenInput,
-  type TokenLoss,
-} from "./loss.ts";
+import type { LossConstants, LossTerm, PolicyLoss, ScoredTokens, TokenFigures, TokenLoss } from "./loss.ts";
 import { moduleLoss } from "./module.ts";
 import { clipCov } from "./selected/clip-cov.ts";
 import { klCov } from "./selected/kl-cov.ts";
@@ -44,6 +33,7 @@ import { reinforce } from "./token/reinforce.ts";
 import { sapo } from "./token/sapo.ts";
 import { tis } from "./token/tis.ts";
 import { topr } from "./token/topr.ts";
+import { type GroupInput, HeadScore, isGroupInput, type TokenInput } from "./token-numbers.ts";
 import { valueLoss } from "./value.ts";
 
 /** Losses of `algorithm.loss`. */

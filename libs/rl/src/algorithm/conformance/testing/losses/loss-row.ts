@@ -4,8 +4,9 @@
  */
 
 import { groupMeans, groupsOf } from "../../../../packing/groups.ts";
-import type { GroupInput, LossTerm, TokenInput } from "../../../loss/loss.ts";
+import type { LossTerm } from "../../../loss/loss.ts";
 import { type ChosenLoss, chosenLoss, inputsOf, type LossName, lossSchema } from "../../../loss/registry.ts";
+import type { GroupInput, TokenInput } from "../../../loss/token-numbers.ts";
 import { compact, denseOf } from "../dense.ts";
 import type { Matrix, Question } from "../golden.ts";
 import type { Check, Row } from "../row.ts";

@@ -1,6 +1,6 @@
 /** verl's losses of the policy. */
 
-import { MAX_LOG_RATIO } from "../../../loss/loss.ts";
+import { MAX_LOG_RATIO } from "../../../loss/token-numbers.ts";
 import { compact, rowSums } from "../dense.ts";
 import type { Matrix, Question } from "../golden.ts";
 import { verlWeights } from "../rows/aggregation.ts";
