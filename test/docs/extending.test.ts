@@ -33,7 +33,7 @@ await runner.close();
 console.log(JSON.stringify({
   advantages: groups[0]?.map((each) => each.advantage),
   loss: found.loss,
-  logprobs: [...found.logprobs],
+  logprobs: [...found.scores],
 }));
 `;
 
