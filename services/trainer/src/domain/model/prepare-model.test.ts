@@ -3,7 +3,7 @@ import { cp, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { loadModel, saveAdapter, saveCheckpoint } from "@hone/checkpoint";
+import { loadModel, saveAdapter, saveCheckpoint, saveValueModel } from "@hone/checkpoint";
 import { RetryableError } from "@hone/core";
 import { initialiseAdapters, initialiseWeights, LORA_TARGETS, resolveLora, resolveModelSpec } from "@hone/nn";
 import { temporaryFolder } from "@hone/testing";
@@ -127,6 +127,13 @@ describe("prepareModel()", () => {
       "an unknown class",
       () => writeFile(path.join(source, "config.json"), '{"architectures": ["GPT2LMHeadModel"]}'),
       /GPT2LMHeadModel.*LlamaForCausalLM, Qwen2ForCausalLM, Qwen3ForCausalLM/,
+    ],
+    [
+      "a critic",
+      async () => {
+        await saveValueModel(source, source);
+      },
+      /a language model, and this one classifies tokens/,
     ],
   ];
   for (const [what, change, message] of refusals) {

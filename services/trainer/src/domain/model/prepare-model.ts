@@ -59,10 +59,17 @@ async function preparePretrained(
     if (base !== undefined && model.lora !== undefined) {
       return refused("model.lora", model.lora, "left out where model.path holds adapters already");
     }
-    const { origin, companions } = await inspectMerged(
+    const { spec, origin, companions } = await inspectMerged(
       folder,
       base === undefined ? findBase : async () => base,
     );
+    if (spec.head !== "language") {
+      return refused(
+        "model.path",
+        model.path,
+        "a language model, and this one classifies tokens, as a critic does",
+      );
+    }
     const tokenizer = await writeTokenizer(companions, folders);
     const hasEnd = new ChatRenderer(tokenizer).tokenizer.stopTokenIds.length > 0;
     if (!hasEnd) return refused("model.path", model.path, "a model whose tokenizer names an eos_token");
