@@ -67,16 +67,13 @@ export function assignCredit<R extends Rollout>(
       const reward = trainedRewardOf(rollout, rules);
       if (reward === undefined) leftOut.push(rollout);
       else {
-        const turnRewards = turnRewardsOf(rollout, rules);
-        const ofCritic = values?.get(rollout);
-        const sumsOfSquares = squares?.get(rollout);
         kept.push({
           rollout,
           reward,
-          turnRewards,
+          turnRewards: turnRewardsOf(rollout, rules),
           components: componentsOf(rollout, rules),
-          ...(ofCritic !== undefined && { values: ofCritic }),
-          ...(sumsOfSquares !== undefined && { sumsOfSquares }),
+          values: values?.get(rollout),
+          sumsOfSquares: squares?.get(rollout),
         });
       }
     }

@@ -71,6 +71,7 @@ export {
   type OutcomeRule,
   type OutcomeRules,
 } from "./algorithm/schema.ts";
+export { meanOf } from "./algorithm/statistics.ts";
 export type { Credit, CreditedGroup, CreditedRollout, CreditInputs, CreditRules } from "./credit.ts";
 export { advantagesOfSample, assignCredit, hasAdvantage } from "./credit.ts";
 export {

@@ -4,8 +4,8 @@ import type { ConstantsOf, GroupInput, InputsOf, LossName, ScoreOf } from "@hone
 import type { Tensor } from "@hone/tensor";
 
 /**
- * The inputs of the loss `N`, each [E], and what the trained head says of the entry: its log-probability, or its value. Numbers of groups, of which there
- * are at most E, are there where the loss takes entries together.
+ * The inputs of the loss `N`, each [E], and what the trained head says of the entry: its log-probability, or its value.
+ * Numbers of groups, of which there are at most E, are there where the loss takes entries together.
  */
 export type LossInputs<N extends LossName> = Readonly<Record<ScoreOf<N> | InputsOf<N>, Tensor>> &
   Readonly<Partial<Record<GroupInput, Tensor>>>;

@@ -91,6 +91,7 @@ class Trainer:
                 with self._spans.phase("forward"):
                     found = self._forward(batch)
                     if batch.index is None or batch.numbers is None:
+                        # No effect, but every parameter of either head takes part in the exchange of gradients.
                         loss = found.score.sum() * 0.0 + found.entropy.sum() * 0.0
                     else:
                         loss = total_loss(call.terms, found.score, found.entropy, batch.numbers)

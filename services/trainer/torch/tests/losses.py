@@ -5,12 +5,12 @@ gradient of each, as JSON. In float64, so that rounding hides no difference.
 
 import json
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import torch
 
-from hone_fsdp.losses import LOSSES
-from hone_fsdp.losses.expression import evaluate
+from hone_fsdp.update.objective import loss_of
 
 
 def answer(task: Any) -> dict[str, Any]:
@@ -19,16 +19,16 @@ def answer(task: Any) -> dict[str, Any]:
 
     score = numbers(task["scores"]).requires_grad_()
     inputs = {name: numbers(values) for name, values in task["inputs"].items()}
-    per_entry = sum(_loss_of(term, score, inputs) for term in task["terms"])
+    per_entry = sum(loss_of(_term(each), score, inputs) for each in task["terms"])
     loss = (per_entry * numbers(task["weights"])).sum()
     (gradient,) = torch.autograd.grad(loss, score)
     return {"loss": float(loss.detach()), "gradient": gradient.tolist()}
 
 
-def _loss_of(term: Any, score: torch.Tensor, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
-    if "expression" in term:
-        return evaluate(json.dumps(term["expression"]), score, inputs)
-    return LOSSES[term["name"]](score, inputs, term["constants"])
+def _term(task: Any) -> SimpleNamespace:
+    """A term as the message LossTerm has it."""
+    expression = json.dumps(task["expression"]) if "expression" in task else ""
+    return SimpleNamespace(name=task["name"], constants=task["constants"], expression=expression)
 
 
 if __name__ == "__main__":

@@ -30,9 +30,9 @@ export interface RewardedRollout {
   /** What each judge gave; absent or undefined where the outcome is worth a fixed reward. */
   readonly components?: readonly RewardComponent[] | undefined;
   /** [N] what a critic expected at each token; absent = there is no critic. */
-  readonly values?: ArrayLike<number>;
+  readonly values?: ArrayLike<number> | undefined;
   /** [N] the sum of p^2 over the vocabulary where each token was sampled; absent = it was not computed. */
-  readonly sumsOfSquares?: ArrayLike<number>;
+  readonly sumsOfSquares?: ArrayLike<number> | undefined;
 }
 
 /** The trained rollouts of one task, in order of their index; at least one. */

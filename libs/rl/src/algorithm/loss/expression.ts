@@ -10,7 +10,7 @@
 import { HeadScore, MAX_LOG_RATIO, TokenInput } from "./token-numbers.ts";
 
 /** Operations, each with how many operands it takes. What they do is said at the methods of {@link TokenNumber}. */
-export const OPERATIONS = {
+const OPERATIONS = {
   add: 2,
   subtract: 2,
   multiply: 2,
@@ -28,7 +28,7 @@ export const OPERATIONS = {
 export type Operation = keyof typeof OPERATIONS;
 
 /** Numbers of a token that an expression may read: what is trained, and what does not need tokens to be taken together. */
-export const EXPRESSION_INPUTS = [
+const EXPRESSION_INPUTS = [
   HeadScore.logprob,
   TokenInput.behaviourLogprob,
   TokenInput.advantage,

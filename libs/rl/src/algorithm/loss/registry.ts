@@ -118,7 +118,9 @@ export interface ChosenLoss {
  * @param own what the user's module made, for the kind `module`.
  */
 export function chosenLoss(config: LossConfig, own?: Expression): ChosenLoss {
-  if (config.kind === "module") return ownLoss(own);
+  if ((config.kind === "module") !== (own !== undefined)) {
+    throw new TypeError("an expression belongs to a loss of the user's, and to no other");
+  }
   // The schema holds options and kind together, which the type of a table cannot say.
   const loss = POLICY_LOSSES[config.kind] as unknown as PolicyLoss<LossName> & {
     constantsOf(options: LossConfig): LossConstants;
@@ -126,22 +128,12 @@ export function chosenLoss(config: LossConfig, own?: Expression): ChosenLoss {
   const constants = loss.constantsOf(config);
   const { select } = loss;
   return {
-    term: { name: loss.name, constants },
-    trainsWithoutAdvantage: loss.trainsWithoutAdvantage ?? false,
+    term: { name: loss.name, constants, ...(own !== undefined && { expression: own }) },
+    trainsWithoutAdvantage:
+      own === undefined ? (loss.trainsWithoutAdvantage ?? false) : trainsWithoutAdvantage(own),
     group: loss.groupedBy?.(constants),
     isClipped: (token) => loss.isClipped(token, constants),
     select: select && ((tokens) => select(tokens, constants)),
-  };
-}
-
-function ownLoss(expression: Expression | undefined): ChosenLoss {
-  if (expression === undefined) throw new TypeError("a loss of the user's was chosen without its expression");
-  return {
-    term: { name: "module", constants: {}, expression },
-    trainsWithoutAdvantage: trainsWithoutAdvantage(expression),
-    group: undefined,
-    isClipped: () => false,
-    select: undefined,
   };
 }
 

@@ -5,7 +5,6 @@
  * Each step records the coefficient of the next one among its figures, so that a restart goes on with the same.
  */
 
-import { isScorable } from "@hone/core";
 import {
   adaptKlCoefficient,
   type KlRewardOptions,
@@ -17,7 +16,7 @@ import {
 } from "@hone/rl";
 import { WaitOwner } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
-import { scoredSample } from "../step/training-sample.ts";
+import { scoreRollouts } from "./score-rollouts.ts";
 
 export type KlRewardContext = Pick<RunContext, "run" | "engine" | "ledger" | "reporter">;
 
@@ -39,18 +38,14 @@ export async function klRewardsOf<R extends Rollout>(
   const { kl } = algorithm.reward;
   if (kl === undefined) return undefined;
   const coefficient = await coefficientOf(context, step, kl);
-  const trainable = rollouts.filter(({ outcome }) => isScorable(outcome));
-  const samples = trainable.flatMap((each) => each.samples);
-  const inputs = samples.map(scoredSample);
-  const reference =
-    samples.length === 0 ? [] : (await engine.referenceLogprobs(inputs, rollout.sampling)).logprobs;
-  let next = 0;
+  const reference = await scoreRollouts(
+    rollouts,
+    async (samples) => (await engine.referenceLogprobs(samples, rollout.sampling)).logprobs,
+  );
   const rewards = new Map(
-    trainable.map((each): [R, Float64Array] => {
-      const ofSamples = each.samples.flatMap(({ logprobs }) => [
-        ...klRewards(logprobs, reference[next++]!, { ...kl, coefficient }),
-      ]);
-      return [each, Float64Array.from(ofSamples)];
+    [...reference].map(([each, ofReference]): [R, Float64Array] => {
+      const logprobs = each.samples.flatMap((sample) => Array.from(sample.logprobs));
+      return [each, klRewards(logprobs, ofReference, { ...kl, coefficient })];
     }),
   );
   const distance = meanKl(
@@ -59,9 +54,9 @@ export async function klRewardsOf<R extends Rollout>(
   metrics.add("reward/kl/mean", Reduction.last, distance);
   metrics.add("reward/kl/coefficient", Reduction.last, coefficient);
   const adapted =
-    kl.adaptive === undefined || samples.length === 0
+    kl.adaptive === undefined || [...rewards.keys()].every(({ samples }) => samples.length === 0)
       ? coefficient
-      : adaptKlCoefficient(coefficient, distance, trainable.length, kl.adaptive);
+      : adaptKlCoefficient(coefficient, distance, rewards.size, kl.adaptive);
   metrics.add(NEXT_COEFFICIENT, Reduction.last, adapted);
   return rewards;
 }

@@ -13,6 +13,7 @@ import {
   isValueClipped,
   lossWeights,
   type MetricSet,
+  meanOf,
   Reduction,
   type Rollout,
   rolloutTokenCount,
@@ -121,10 +122,8 @@ function samplesOf(
 function addPredictions(metrics: MetricSet, samples: readonly CriticSample[]): void {
   const values = samples.flatMap(({ oldValues }) => Array.from(oldValues));
   const returns = samples.flatMap((each) => Array.from(each.returns));
-  const mean = (numbers: readonly number[]) =>
-    numbers.reduce((sum, value) => sum + value, 0) / Math.max(1, numbers.length);
-  metrics.add("critic/value", Reduction.last, mean(values));
-  metrics.add("critic/return", Reduction.last, mean(returns));
+  metrics.add("critic/value", Reduction.last, meanOf(values));
+  metrics.add("critic/return", Reduction.last, meanOf(returns));
   metrics.add("critic/explained_variance", Reduction.last, explainedVariance(values, returns));
 }
 

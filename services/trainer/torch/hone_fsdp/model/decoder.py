@@ -149,7 +149,10 @@ class Decoder(nn.Module):
 
 
 class CausalModel(nn.Module):
-    """The whole model, with a head over the vocabulary or a value head. It must be called only by its forward, around which fully_shard gathers weights."""
+    """
+    The whole model, with a head over the vocabulary or a value head. It must be called only by its forward, around which
+    fully_shard gathers weights.
+    """
 
     def __init__(self, shape: Any, adapters: Any | None, recomputes: bool) -> None:
         """@param shape, adapters the messages ModelShape and AdapterShape"""
