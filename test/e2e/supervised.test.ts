@@ -9,17 +9,23 @@ import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
 import { publishRequest, refusalOf, runToEnd } from "../support/follow.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 
-/* A model is trained only on the conversations of a file, without reinforcement learning, and is exported. */
+/* A model learns from the conversations of a file: without reinforcement learning, beside it, and from a teacher that did. */
 
 const RUN_DEADLINE_MS = 120_000;
 const ANSWER_MS = 30_000;
+const STEPS = 40;
 const ANSWERS = ["red", "green", "blue"];
 
-describe("a run that learns from a dataset only", { timeout: 240_000 }, () => {
+describe("a run that learns from a dataset", { timeout: 480_000 }, () => {
   let folder: TemporaryFolder;
   let stack: TestStack;
+  /** The folder of what the first run made. */
+  let teacher = "";
 
-  const requestOf = (rows: string, changes: Record<string, unknown> = {}) => ({
+  const requestOf = (
+    rows: string,
+    changes: Record<string, unknown> = {},
+  ): Record<string, unknown> & { name: string; rollout: object } => ({
     name: "supervised",
     model: { path: path.join(folder.path, "model") },
     warmStart: { kind: "sft", dataset: { source: "jsonl", path: rows }, epochs: 60, batchSize: 2 },
@@ -87,7 +93,7 @@ describe("a run that learns from a dataset only", { timeout: 240_000 }, () => {
     await folder?.[Symbol.asyncDispose]();
   });
 
-  test("learns the rows' answers, ends with an export, and gives the same weights when its trainer is killed", async () => {
+  test("and from nothing else learns the rows' answers, ends with an export, and gives the same weights when its trainer is killed", async () => {
     let [loss, kills] = [Number.NaN, 0];
     const outcomeOf = async (isKilled: boolean) => {
       const finished = await runToEnd(stack, requestOf("rows.jsonl"), {
@@ -116,6 +122,62 @@ describe("a run that learns from a dataset only", { timeout: 240_000 }, () => {
     const killed = await outcomeOf(true);
     assert.equal(kills, 1);
     assert.deepEqual(killed.weights, calm.weights);
+    teacher = path.join(stack.stateFolder, finished.ended.checkpoint);
+  });
+
+  /** Runs a request twice, the second time with the trainer killed in the middle. @returns the first run. */
+  const runTwice = async (request: ReturnType<typeof requestOf>) => {
+    const runs = [];
+    for (const isKilled of [false, true]) {
+      const steps: Record<string, number>[] = [];
+      const finished = await runToEnd(stack, request, {
+        deadlineMs: RUN_DEADLINE_MS,
+        onEvent: async ({ kind }) => {
+          if (kind.case !== "stepCompleted") return;
+          steps.push(kind.value.metrics);
+          if (isKilled && steps.length === STEPS / 2) await stack.kill("trainer");
+        },
+      });
+      const { weights } = await loadModel(path.join(stack.stateFolder, finished.ended.checkpoint));
+      const greedy = finished.evaluations.filter(({ mode }) => mode === "greedy").at(-1);
+      runs.push({ weights, steps, reward: greedy?.metrics["reward/mean"] });
+    }
+    assert.deepEqual(runs[1]!.weights, runs[0]!.weights, "the weights of the run whose trainer was killed");
+    return runs[0]!;
+  };
+  const algorithm = { loss: { kind: "ppo_clip" } };
+  const trainer = { steps: STEPS, stateEvery: 4, optimizer: { kind: "adamw", learningRate: 0.01 } };
+
+  test("beside reinforcement learning learns answers that it never sampled", async () => {
+    const dataset = { source: "jsonl", path: "rows.jsonl" };
+    const { steps, reward } = await runTwice({
+      ...requestOf("rows.jsonl"),
+      name: "beside",
+      warmStart: undefined,
+      algorithm: { ...algorithm, supervised: { dataset, coefficient: 1, batchSize: 3 } },
+      trainer,
+    });
+    assert.equal(reward, 1);
+    assert.equal(steps.length, STEPS);
+    const [first, last] = [steps[0]!["supervised/loss"]!, steps.at(-1)!["supervised/loss"]!];
+    assert.ok(last < first / 20, `a loss of ${first}, then of ${last}`);
+  });
+
+  test("is a teacher, from which a model learns without rewards", async () => {
+    assert.notEqual(teacher, "", "the run before made a teacher");
+    const { steps } = await runTwice({
+      ...requestOf("rows.jsonl"),
+      name: "pupil",
+      warmStart: { kind: "sft", dataset: { source: "jsonl", path: "rows.jsonl" }, epochs: 12, batchSize: 2 },
+      rollout: { ...requestOf("").rollout, tasksPerStep: 48, groupSize: 1 },
+      algorithm: {
+        ...algorithm,
+        distillation: { teachers: [{ model: { path: teacher } }], useRewards: false },
+      },
+      trainer,
+    });
+    const [first, last] = [steps[0]!["distillation/kl/mean"]!, steps.at(-1)!["distillation/kl/mean"]!];
+    assert.ok(last < first / 4, `a distance of ${first}, then of ${last}`);
   });
 
   test("is refused with the row that is not a conversation", async () => {

@@ -45,7 +45,16 @@ export {
 } from "./run-file/schema/judges.ts";
 export type { Endpoint } from "./run-file/schema/model-endpoint.ts";
 export { runFileSchema } from "./run-file/schema/run-file-schema.ts";
-export { hasCritic, hasReference, isTraining, passAtOf } from "./run-file/schema/run-kind.ts";
+export {
+  CRITIC,
+  hasCritic,
+  hasReference,
+  isTraining,
+  type OtherModel,
+  otherModels,
+  passAtOf,
+  teacherName,
+} from "./run-file/schema/run-kind.ts";
 export type {
   LoraConfig,
   ModelInit,

@@ -8,12 +8,13 @@
 
 import type { RewardedGroup, RewardedRollout, RolloutAdvantage } from "./algorithm/advantage/advantage.ts";
 import type { UserAdvantage } from "./algorithm/advantage/module.ts";
+import { addToTokens } from "./algorithm/advantage/of-tokens.ts";
 import { computeAdvantages } from "./algorithm/advantage/registry.ts";
 import { shapeRewards } from "./algorithm/reward/shape-rewards.ts";
 import type { AlgorithmConfig } from "./algorithm/schema.ts";
 import { meanOf, sumOf } from "./algorithm/statistics.ts";
 import { componentsOf, rewardOf, trainedRewardOf, turnRewardsOf } from "./rewards.ts";
-import { type Group, type Rollout, type Sample, sampledTokenCount } from "./rollout.ts";
+import type { Group, Rollout } from "./rollout.ts";
 
 /** A rollout with what its tokens are worth. */
 export interface CreditedRollout<R extends Rollout = Rollout> extends RolloutAdvantage {
@@ -29,7 +30,7 @@ export interface CreditedGroup<R extends Rollout = Rollout> {
 }
 
 /** What of `algorithm` sets the credit. */
-export type CreditRules = Pick<AlgorithmConfig, "outcomes" | "reward" | "advantage">;
+export type CreditRules = Pick<AlgorithmConfig, "outcomes" | "reward" | "advantage" | "distillation">;
 
 /** The credit of a step. */
 export interface Credit<R extends Rollout = Rollout> {
@@ -52,13 +53,15 @@ export interface CreditInputs<R extends Rollout = Rollout> {
   readonly values?: ReadonlyMap<R, Float32Array> | undefined;
   /** The sum of p^2 over the vocabulary at each sampled token of a rollout, [N]; absent = it was not computed. */
   readonly squares?: ReadonlyMap<R, Float32Array> | undefined;
+  /** What teachers add to the advantage of each sampled token of a rollout, [N]; absent = there are none. */
+  readonly taught?: ReadonlyMap<R, Float64Array> | undefined;
 }
 
 /** Gives every group's rollouts their reward and advantage. `groups` must be in order of task, rollouts of index. */
 export function assignCredit<R extends Rollout>(
   groups: readonly Group<R>[],
-  { outcomes: rules, reward: rewardConfig, advantage: config }: CreditRules,
-  { own, tokenRewards, values, squares }: CreditInputs<R> = {},
+  { outcomes: rules, reward: rewardConfig, advantage: config, distillation }: CreditRules,
+  { own, tokenRewards, values, squares, taught }: CreditInputs<R> = {},
 ): Credit<R> {
   const leftOut: R[] = [];
   const rewarded = groups.flatMap(({ task, rollouts, baseline }) => {
@@ -87,11 +90,13 @@ export function assignCredit<R extends Rollout>(
   const advantages = computeAdvantages(complete, config, own);
   const credited = rewarded.map(({ task, rollouts }, group) => ({
     task,
-    rollouts: rollouts.map(({ rollout, reward }, i) => ({
-      rollout,
-      reward,
-      ...advantages.groups[group]![i]!,
-    })),
+    rollouts: rollouts.map(({ rollout, reward }, i) => {
+      const found = advantages.groups[group]![i]!;
+      const added = taught?.get(rollout);
+      if (added === undefined) return { rollout, reward, ...found };
+      const worth = distillation?.useRewards === false ? withoutReward(found) : found;
+      return { rollout, reward, ...addToTokens({ rollout, ...worth }, added) };
+    }),
   }));
   return {
     groups: credited,
@@ -115,44 +120,11 @@ function addTokenRewards(
   }));
 }
 
+/** No advantage, and what a critic is to predict as it was. */
+function withoutReward({ returns }: RolloutAdvantage): RolloutAdvantage {
+  return { advantage: 0, ...(returns !== undefined && { returns }) };
+}
+
 function named(area: string, metrics: Readonly<Record<string, number>>): Record<string, number> {
   return Object.fromEntries(Object.entries(metrics).map(([name, value]) => [`${area}/${name}`, value]));
-}
-
-/** Whether any token of a rollout has an advantage: without one it gives no gradient. */
-export function hasAdvantage({ advantage, turnAdvantages, tokenAdvantages }: RolloutAdvantage): boolean {
-  if (tokenAdvantages !== undefined) return tokenAdvantages.some((each) => each !== 0);
-  return turnAdvantages === undefined ? advantage !== 0 : turnAdvantages.some((each) => each !== 0);
-}
-
-/**
- * @param sample index of one of the rollout's samples.
- * @returns [N] the advantage of each of its sampled tokens.
- */
-export function advantagesOfSample(
-  { rollout, advantage, turnAdvantages, tokenAdvantages }: Omit<CreditedRollout, "reward">,
-  sample: number,
-): Float32Array {
-  const row = rollout.samples[sample]!;
-  if (tokenAdvantages !== undefined) {
-    const begin = rollout.samples.slice(0, sample).reduce((sum, each) => sum + sampledTokenCount(each), 0);
-    return Float32Array.from(tokenAdvantages.subarray(begin, begin + sampledTokenCount(row)));
-  }
-  const advantages = new Float32Array(sampledTokenCount(row)).fill(advantage);
-  if (turnAdvantages === undefined || rollout.turns === undefined) return advantages;
-  const sampledBefore = countSampled(row);
-  rollout.turns.forEach((turn, index) => {
-    if (turn.sample !== sample) return;
-    advantages.fill(turnAdvantages[index] ?? advantage, sampledBefore[turn.begin], sampledBefore[turn.end]);
-  });
-  return advantages;
-}
-
-/** [T + 1] how many sampled tokens stand before each position. */
-function countSampled({ lossMask }: Sample): Uint32Array {
-  const before = new Uint32Array(lossMask.length + 1);
-  lossMask.forEach((bit, position) => {
-    before[position + 1] = before[position]! + bit;
-  });
-  return before;
 }

@@ -14,6 +14,7 @@ export {
   type UserAdvantage,
   UserAdvantageError,
 } from "./algorithm/advantage/module.ts";
+export { advantagesOfSample, hasAdvantage } from "./algorithm/advantage/of-tokens.ts";
 export type { AdvantageConfig } from "./algorithm/advantage/registry.ts";
 export {
   comparesGroup,
@@ -26,6 +27,13 @@ export {
 } from "./algorithm/advantage/registry.ts";
 export { type CorrectionConfig, correctTokens, OldPolicy } from "./algorithm/correction/correction.ts";
 export { compareTokens } from "./algorithm/correction/tokens.ts";
+export {
+  type DistillationConfig,
+  distillationAdvantages,
+  type TeacherConfig,
+  type TeacherScores,
+  teaches,
+} from "./algorithm/distillation/distillation.ts";
 export { estimateKl, estimateOf, KlKind, KlLossKind, MAX_K3 } from "./algorithm/kl/estimators.ts";
 export { Aggregation, lossWeights } from "./algorithm/loss/aggregation.ts";
 export {
@@ -73,7 +81,7 @@ export {
 } from "./algorithm/schema.ts";
 export { meanOf } from "./algorithm/statistics.ts";
 export type { Credit, CreditedGroup, CreditedRollout, CreditInputs, CreditRules } from "./credit.ts";
-export { advantagesOfSample, assignCredit, hasAdvantage } from "./credit.ts";
+export { assignCredit } from "./credit.ts";
 export {
   type CurriculumConfig,
   curriculumSchema,
@@ -87,6 +95,7 @@ export { addEvaluationMetrics, type PassRule, passAtK } from "./metrics/evaluati
 export { MetricSet, Reduction } from "./metrics/reduction.ts";
 export { addRolloutMetrics } from "./metrics/rollout-metrics.ts";
 export { splitMinibatches } from "./minibatches.ts";
+export { modelPlaceShape } from "./model-place.ts";
 export { groupMeans, groupsOf, renumber } from "./packing/groups.ts";
 export type { PackedBatch, PackOptions } from "./packing/pack.ts";
 export { packSamples } from "./packing/pack.ts";

@@ -46,8 +46,16 @@ export interface RunnerOptions extends Omit<PackingLimits, "microbatchMultiple" 
   readonly session?: Omit<SessionOptions, "intraOpThreads">;
 }
 
+/** Samples that the same update learns from, with another objective. */
+export interface SamplesBeside {
+  readonly samples: readonly TrainingSample[];
+  readonly objective: Objective;
+}
+
 export interface LossAndGradients extends ScoredEntries {
   readonly loss: number;
+  /** Scores of the samples beside; absent = there were none. */
+  readonly beside?: ScoredEntries;
   /** Gradients by the names of the trained parameters, in the layout of the parameters. */
   readonly gradients: Record<string, Float32Array>;
 }
@@ -89,22 +97,31 @@ export class GradientRunner {
     return scored;
   }
 
-  /** Computes loss and gradients of an objective over all samples together. */
+  /**
+   * Computes loss and gradients of an objective over all samples together.
+   * @param beside samples with an objective of their own, whose loss is added; default none.
+   */
   async differentiate(
     weights: Weights,
     samples: readonly TrainingSample[],
     objective: Objective,
+    beside?: SamplesBeside,
   ): Promise<LossAndGradients> {
-    const { plan, passes } = planUpdate(samples, this.#limits, objective, this.#head);
-    const scored = emptyScores(plan);
+    const parts = [planUpdate(samples, this.#limits, objective, this.#head)];
+    if (beside !== undefined) {
+      parts.push(planUpdate(beside.samples, this.#limits, beside.objective, this.#head));
+    }
+    const scored = parts.map(({ plan }) => emptyScores(plan));
+    const partOf = new Map(parts.flatMap(({ passes }, part) => passes.map(({ batch }) => [batch, part])));
     const gradients: Record<string, Float32Array> = {};
     let loss = 0;
+    const passes = parts.flatMap((part) => part.passes);
     for await (const { batch, result } of this.#run(weights, passes)) {
-      takeScores(scored, batch, result);
+      takeScores(scored[partOf.get(batch)!]!, batch, result);
       loss += result.loss;
       await this.#updates.add(gradients, result.gradients); // R2
     }
-    return { ...scored, loss, gradients };
+    return { ...scored[0]!, loss, gradients, ...(scored[1] !== undefined && { beside: scored[1] }) };
   }
 
   /** Frees sessions and threads. */

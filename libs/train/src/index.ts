@@ -6,7 +6,7 @@ export type { Microbatch, PackingLimits, TrainingSample } from "./batches/microb
 export type { Objective, Pass, PlannedPasses, ScoredEntries, ScoringOptions } from "./batches/plan-passes.ts";
 export { emptyScores, packingLimits, planScoring, planUpdate, takeScores } from "./batches/plan-passes.ts";
 export { MicrobatchError, NonFiniteError, TrainingInputError } from "./errors.ts";
-export type { LossAndGradients, RunnerOptions } from "./gradient-runner.ts";
+export type { LossAndGradients, RunnerOptions, SamplesBeside } from "./gradient-runner.ts";
 export { GradientRunner } from "./gradient-runner.ts";
 export type { TrainingExtent, TrainingMemory, TrainingPlan, WorkDivision } from "./graph/training-memory.ts";
 export { isLargeModel, planTraining, predictTrainingMemory, ThreadSharing } from "./graph/training-memory.ts";

@@ -1,21 +1,24 @@
-/** Creates the training engines of a run: that of the policy, and that of a critic. */
+/** Creates the engines of a run: that of the policy, that of a critic, and those of teachers. */
 
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { valueSpecOf } from "@hone/checkpoint";
-import { hasCritic } from "@hone/config";
+import { CRITIC, hasCritic, otherModels, teacherName } from "@hone/config";
 import { deriveSeed } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { loadTokenizer } from "@hone/tokenizer";
 import type { CriticEngine } from "./domain/critic/critic-engine.ts";
+import { loadOtherModel } from "./domain/model/other-models.ts";
 import { loadRunModel, type RunModel } from "./domain/model/run-model.ts";
 import type { RunRecord } from "./domain/run/run-record.ts";
 import type { RunFolders } from "./domain/state/run-folders.ts";
 import type { TrainingEngine } from "./domain/step/training-engine.ts";
+import type { Teacher, Teachers } from "./domain/teachers/teacher.ts";
 import type { EngineConfig } from "./engine/engine-config.ts";
 import { OnnxTrainingEngine } from "./engine/onnx-training-engine.ts";
+import { ScoringTeacher } from "./engine/scoring-teacher.ts";
 import { ValueEngine } from "./engine/value-engine.ts";
-import { type EngineResources, fitEngine } from "./engine-memory.ts";
+import { type EngineModel, type EngineResources, EngineRole, fitEngine } from "./engine-memory.ts";
 import type { TorchFinder } from "./fsdp/find-torch.ts";
 import { FsdpTrainingEngine } from "./fsdp/fsdp-training-engine.ts";
 
@@ -32,7 +35,8 @@ export async function createEngine(
   means: EngineMeans,
 ): Promise<TrainingEngine> {
   const { spec, origin, adapters, companions } = await modelOf(run, folders);
-  return engineOf(run, folders, means, { spec, companions, ...startOf(run, origin, adapters) });
+  const model = { role: EngineRole.policy, spec, companions, ...startOf(run, origin, adapters) };
+  return engineOf(run, folders, means, model);
 }
 
 /** The engine of a run's critic, which starts with what it loads; undefined where the run has none. */
@@ -42,9 +46,33 @@ export async function createCritic(
   means: EngineMeans,
 ): Promise<CriticEngine | undefined> {
   if (!hasCritic(run.config)) return undefined;
-  const { spec, companions } = await modelOf(run, folders);
+  const policy = await modelOf(run, folders);
+  const isOwn = run.config.trainer.critic?.model !== undefined;
+  const from = isOwn ? await loadOtherModel(folders, CRITIC) : undefined;
+  const { companions } = policy;
+  const spec = valueSpecOf((from ?? policy).spec);
   const start = { kind: "fresh", seed: deriveSeed(run.config.seed, "critic") } as const;
-  return new ValueEngine(await engineOf(run, folders, means, { spec: valueSpecOf(spec), companions, start }));
+  const model = { role: EngineRole.critic, spec, companions, start };
+  return new ValueEngine(await engineOf(run, folders, means, model), from?.folder);
+}
+
+/** The engines of a run's teachers that have a model of their own. */
+export async function createTeachers(
+  run: RunRecord,
+  folders: RunFolders,
+  means: EngineMeans,
+): Promise<Teachers> {
+  const names = new Set(otherModels(run.config).map(({ name }) => name));
+  const teachers = new Map<number, Teacher>();
+  for (const place of run.config.algorithm.distillation?.teachers.keys() ?? []) {
+    if (!names.has(teacherName(place))) continue;
+    const { spec, folder } = await loadOtherModel(folders, teacherName(place));
+    const start = { kind: "checkpoint", folder } as const;
+    const model = { role: EngineRole.teacher, spec, companions: {}, start };
+    const engine = await engineOf(run, folders, means, model);
+    teachers.set(place, new ScoringTeacher(engine, folder));
+  }
+  return teachers;
 }
 
 async function modelOf(
@@ -62,7 +90,7 @@ async function engineOf(
   run: RunRecord,
   folders: RunFolders,
   means: EngineMeans,
-  model: Pick<EngineConfig, "spec" | "companions" | "start" | "adapters" | "origin">,
+  { role, ...model }: EngineModel & Pick<EngineConfig, "companions" | "start" | "adapters" | "origin">,
 ): Promise<TrainingEngine> {
   const { engine } = run.config.trainer;
   const common: EngineConfig = { ...model, maxMicrobatchTokens: engine.microbatchTokens };
@@ -72,7 +100,7 @@ async function engineOf(
     const startFolder = folders.absolute(folders.startWeights(run.epoch));
     return new FsdpTrainingEngine({ ...common, ...plan, startFolder }, host);
   }
-  const plan = fitEngine(model.spec, run.config, means);
+  const plan = fitEngine({ role, spec: model.spec }, run.config, means);
   return new OnnxTrainingEngine({
     ...common,
     sharing: plan.sharing,

@@ -29,7 +29,8 @@ describe("fitEngine()", () => {
   test("135 million parameters on rows of 512 tokens fit into 5 GiB, with recomputed layers where passes are long", () => {
     const fit = (microbatchTokens: number, gib: number) => {
       assert.deepEqual(memoryProblems(spec, runOf(512, microbatchTokens), resources(gib)), []);
-      return fitEngine(spec, runOf(512, microbatchTokens), resources(gib)).recomputedLayers;
+      return fitEngine({ role: "policy", spec }, runOf(512, microbatchTokens), resources(gib))
+        .recomputedLayers;
     };
     assert.equal(fit(512, 5), 0);
     assert.ok(fit(1_024, 5) > 0);

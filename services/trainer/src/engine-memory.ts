@@ -2,7 +2,15 @@
 
 import { availableParallelism } from "node:os";
 import { valueSpecOf } from "@hone/checkpoint";
-import { hasCritic, hasReference, isTraining, problemMessage, type RunConfig } from "@hone/config";
+import {
+  CRITIC,
+  hasCritic,
+  hasReference,
+  isTraining,
+  otherModels,
+  problemMessage,
+  type RunConfig,
+} from "@hone/config";
 import { type ModelSpec, resolveLora } from "@hone/nn";
 import { isLargeModel, planTraining, type TrainingMemory, type TrainingPlan } from "@hone/train";
 import type { Problem } from "./domain/report/run-event.ts";
@@ -21,8 +29,22 @@ export interface EngineFit extends TrainingPlan {
 
 const MIB = 2 ** 20;
 
+/** What an engine of a run is for. */
+export const EngineRole = { policy: "policy", critic: "critic", teacher: "teacher" } as const;
+export type EngineRole = (typeof EngineRole)[keyof typeof EngineRole];
+
+/** The model of one of a run's engines. */
+export interface EngineModel {
+  readonly role: EngineRole;
+  readonly spec: ModelSpec;
+}
+
 /** @returns the predicted peak memory for the longest samples that the run allows, and the plan that stays below the limit. */
-export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineResources): EngineFit {
+export function fitEngine(
+  { role, spec }: EngineModel,
+  config: RunConfig,
+  resources: EngineResources,
+): EngineFit {
   const { engineThreads, engineMemoryBytes } = resources;
   const { microbatchTokens } = config.trainer.engine;
   const extent = {
@@ -34,33 +56,79 @@ export function fitEngine(spec: ModelSpec, config: RunConfig, resources: EngineR
     ),
     microbatchTokens,
     lora:
-      spec.head === "language" && "path" in config.model && config.model.lora !== undefined
+      role === EngineRole.policy && "path" in config.model && config.model.lora !== undefined
         ? resolveLora(config.model.lora)
         : undefined,
-    hasReference: spec.head === "language" && hasReference(config),
+    hasReference: role === EngineRole.policy && hasReference(config),
+    isTrained: role !== EngineRole.teacher,
   };
   return planTraining(spec, extent, shareOf(config, engineMemoryBytes));
 }
 
-/** The memory of each of a run's engines: a critic is about as large as the policy, and gets half. */
-function shareOf(config: RunConfig, bytes: number): number {
-  return hasCritic(config) ? Math.floor(bytes / 2) : bytes;
+/** The number of engines of a run, each of which gets an equal part of the memory. */
+function engineCount(config: RunConfig): number {
+  const teachers = otherModels(config).filter(({ name }) => name !== CRITIC);
+  return 1 + Number(hasCritic(config)) + teachers.length;
 }
 
-/** @returns the problem of a run that cannot fit: the key that saves most memory when it is lowered, with the numbers. */
-export function memoryProblems(spec: ModelSpec, config: RunConfig, resources: EngineResources): Problem[] {
+function shareOf(config: RunConfig, bytes: number): number {
+  return Math.floor(bytes / engineCount(config));
+}
+
+/** A model with the key of the run file that names it. */
+interface NamedModel extends EngineModel {
+  readonly key: string;
+  readonly value: unknown;
+}
+
+/** The models of a run's engines. @param others the shapes of its other models, by name. */
+function modelsOf(
+  policy: ModelSpec,
+  config: RunConfig,
+  others: ReadonlyMap<string, ModelSpec>,
+): NamedModel[] {
+  const value = "path" in config.model ? config.model.path : config.model.init;
+  const models: NamedModel[] = [{ role: EngineRole.policy, spec: policy, key: "model", value }];
+  if (hasCritic(config)) {
+    const spec = valueSpecOf(others.get(CRITIC) ?? policy);
+    models.push({
+      role: EngineRole.critic,
+      spec,
+      key: others.has(CRITIC) ? "trainer.critic.model" : "model",
+      value,
+    });
+  }
+  for (const { name, key, place } of otherModels(config)) {
+    const spec = others.get(name);
+    if (name === CRITIC || spec === undefined) continue;
+    models.push({ role: EngineRole.teacher, spec, key, value: place.path });
+  }
+  return models;
+}
+
+/**
+ * @param others the shapes of the run's other models, by their names in `otherModels`.
+ * @returns the problem of a run that cannot fit: the key that saves most memory when it is lowered, with the numbers.
+ */
+export function memoryProblems(
+  policy: ModelSpec,
+  config: RunConfig,
+  resources: EngineResources,
+  others: ReadonlyMap<string, ModelSpec> = new Map(),
+): Problem[] {
   if (!isTraining(config) || config.trainer.engine.kind !== "onnx") return [];
-  const specs = hasCritic(config) ? [spec, valueSpecOf(spec)] : [spec];
+  const count = engineCount(config);
   const availableBytes = shareOf(config, resources.engineMemoryBytes);
-  const memory = specs
-    .map((each) => fitEngine(each, config, resources).memory)
-    .find(({ total }) => total > availableBytes);
-  if (memory === undefined) return [];
+  const tooLarge = modelsOf(policy, config, others)
+    .map((model) => ({ ...model, memory: fitEngine(model, config, resources).memory }))
+    .find(({ memory }) => memory.total > availableBytes);
+  if (tooLarge === undefined) return [];
+  const { memory } = tooLarge;
   const { maxContextTokens } = config.rollout;
   const { microbatchTokens } = config.trainer.engine;
   const [key, value] =
     memory.total - memory.activations > availableBytes
-      ? (["model", "path" in config.model ? config.model.path : config.model.init] as const)
+      ? ([tooLarge.key, tooLarge.value] as const)
       : maxContextTokens >= microbatchTokens
         ? (["rollout.maxContextTokens", maxContextTokens] as const)
         : (["trainer.engine.microbatchTokens", microbatchTokens] as const);
@@ -68,7 +136,7 @@ export function memoryProblems(spec: ModelSpec, config: RunConfig, resources: En
   const held = reference === 0 ? "" : `reference ${mib(reference)}, `;
   const parts = `weights ${mib(weights)}, ${held}optimizer ${mib(optimizer)}, gradients ${mib(gradients)}`;
   const allowed =
-    `so small that training fits into ${mib(availableBytes)} MiB (HONE_TRAINER_MEMORY_MIB${hasCritic(config) ? ", of which policy and critic have half each" : ""}); predicted are ${mib(total)} MiB: ${parts}, ` +
+    `so small that training fits into ${mib(availableBytes)} MiB (HONE_TRAINER_MEMORY_MIB${count > 1 ? `, of which each of the run's ${count} models has an equal part` : ""}); predicted are ${mib(total)} MiB: ${parts}, ` +
     `activations ${mib(activations)} for rows of ${maxContextTokens} and passes of ${microbatchTokens} tokens, ` +
     `everything else ${mib(base)}`;
   return [{ key, valueJson: JSON.stringify(value), allowed, message: problemMessage(key, value, allowed) }];

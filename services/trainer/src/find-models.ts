@@ -9,12 +9,13 @@ export function findModels(settings: HubSettings, folders: ModelFolders): ModelS
   const hub = new ModelHub(settings);
   return {
     async folderOf({ path: place, revision }, options) {
-      const folder = await findModel(hub, place, revision, { ...options, folders, key: "model.path" });
+      const { key } = options;
+      const folder = await findModel(hub, place, revision, { ...options, folders });
       if (folder !== undefined) return folder;
       const allowed =
         "a folder, absolute or below the project folder, or an id of the hub such as owner/name";
-      throw new InvalidInputError(`model.path ${JSON.stringify(place)} does not exist; give ${allowed}`, {
-        path: "model.path",
+      throw new InvalidInputError(`${key} ${JSON.stringify(place)} does not exist; give ${allowed}`, {
+        path: key,
         allowed,
       });
     },

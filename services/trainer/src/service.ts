@@ -13,7 +13,7 @@ import { READY, type ServiceDefinition } from "@hone/service-kit";
 import type { Logger } from "@hone/telemetry";
 import { loadTokenizer } from "@hone/tokenizer";
 import { readTrainerConfig, type TrainerServiceConfig } from "./config.ts";
-import { createCritic, createEngine } from "./create-engine.ts";
+import { createCritic, createEngine, createTeachers } from "./create-engine.ts";
 import { LedgerRows } from "./db/ledger-rows.ts";
 import { migrations } from "./db/migrations.ts";
 import { RunRows } from "./db/run-rows.ts";
@@ -63,8 +63,8 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           events,
           validators: new ValidateClient(bus),
           models: findModels(config.hub, config.modelFolders),
-          engineProblems: async (run, model) => [
-            ...memoryProblems(specFromConfig(model), run, config),
+          engineProblems: async (run, { config: model, others }) => [
+            ...memoryProblems(specFromConfig(model), run, config, others),
             ...(await torch.problems(run)),
             ...(await userModuleProblems(run, config.gate)),
           ],
@@ -83,6 +83,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           events,
           createEngine: (run, folders) => createEngine(run, folders, { ...config, torch, logger }),
           createCritic: (run, folders) => createCritic(run, folders, { ...config, torch, logger }),
+          createTeachers: (run, folders) => createTeachers(run, folders, { ...config, torch, logger }),
           logger,
         },
         logger,

@@ -6,14 +6,14 @@ import { saveCheckpoint } from "@hone/checkpoint";
 import { isTraining, ModelFolders, type RunConfig } from "@hone/config";
 import { deriveSeed } from "@hone/core";
 import type { HubSettings } from "@hone/hub";
-import { initialiseWeights, type ModelConfig, specFromConfig } from "@hone/nn";
+import { initialiseWeights, type ModelConfig, type ModelSpec, specFromConfig } from "@hone/nn";
 import { loadTokenizer } from "@hone/tokenizer";
 import type { TrainerServiceConfig } from "./config.ts";
 import { prepareModel } from "./domain/model/prepare-model.ts";
 import { loadRunModel } from "./domain/model/run-model.ts";
 import type { Problem } from "./domain/report/run-event.ts";
 import { RunFolders } from "./domain/state/run-folders.ts";
-import { type EngineResources, fitEngine, memoryProblems } from "./engine-memory.ts";
+import { type EngineResources, EngineRole, fitEngine, memoryProblems } from "./engine-memory.ts";
 import { findModels } from "./find-models.ts";
 import { TorchFinder } from "./fsdp/find-torch.ts";
 
@@ -24,6 +24,8 @@ export type StartModel =
   | {
       readonly kind: "ready";
       readonly config: ModelConfig;
+      /** The shapes of the run's other models, by name. */
+      readonly others: ReadonlyMap<string, ModelSpec>;
       /** Absolute path of the folder with the tokenizer. */
       readonly tokenizer: string;
       /** Gives the folder of the weights. The weights of a model from scratch are created by this call. */
@@ -63,6 +65,7 @@ export async function openStartModel(run: RunConfig, options: StartModelOptions)
   return {
     kind: "ready",
     config: prepared.config,
+    others: prepared.others,
     tokenizer,
     weights: () => startWeights(run, folders, tokenizer),
   };
@@ -74,13 +77,13 @@ export async function openStartModel(run: RunConfig, options: StartModelOptions)
  */
 export function predictMemory(
   run: RunConfig,
-  model: ModelConfig,
+  { config: model, others }: Pick<Extract<StartModel, { kind: "ready" }>, "config" | "others">,
   resources: EngineResources,
 ): { readonly totalBytes: number; readonly problems: readonly Problem[] } {
   if (!isTraining(run) || run.trainer.engine.kind !== "onnx") return { totalBytes: 0, problems: [] };
   const spec = specFromConfig(model);
-  const { memory } = fitEngine(spec, run, resources);
-  return { totalBytes: memory.total, problems: memoryProblems(spec, run, resources) };
+  const { memory } = fitEngine({ role: EngineRole.policy, spec }, run, resources);
+  return { totalBytes: memory.total, problems: memoryProblems(spec, run, resources, others) };
 }
 
 /** @returns the problems if the run's training engine is not available here: PyTorch workers need a Python interpreter. */

@@ -92,7 +92,7 @@ export async function checkModel(
     const hub = { ...trainer.hub, isOffline: true };
     const model = await openStartModel(config, { folder, hub, signal });
     if (model.kind === "refused") return [refusedModel(config, model)];
-    const memory = predictMemory(config, model.config, trainer);
+    const memory = predictMemory(config, model, trainer);
     const [needed, available] = [memory.totalBytes, trainer.engineMemoryBytes].map((bytes) =>
       Math.round(bytes / MIB),
     );

@@ -6,6 +6,7 @@
  */
 
 import { basename, dirname, isAbsolute, join } from "node:path";
+import { otherModels } from "@hone/config";
 import { raceAbortable } from "@hone/core";
 import { allowModelFolders, shownPath } from "../project.ts";
 import { Interrupted, type Session } from "../session.ts";
@@ -59,7 +60,9 @@ export async function followOnStack(
   const { terminal, signal } = session;
   // A user may read the model that their file names. A stack that is up already keeps the folders that it was started with.
   const { model } = loaded.config;
-  if ("path" in model && isAbsolute(model.path)) allowModelFolders(foldersOf(model.path));
+  const others = otherModels(loaded.config).map(({ place }) => place);
+  const places = "path" in model ? [model, ...others] : others;
+  for (const { path } of places) if (isAbsolute(path)) allowModelFolders(foldersOf(path));
   await using stack = await useStack(session, { isInProcess: options.isInProcess === true });
   const bus = await connectTo(stack, "run", signal);
   try {

@@ -3,6 +3,7 @@
 import { z } from "zod";
 import { advantageSchema } from "./advantage/registry.ts";
 import { correctionSchema } from "./correction/correction.ts";
+import { distillationSchema } from "./distillation/distillation.ts";
 import { klSchema } from "./kl/estimators.ts";
 import { lossSchema } from "./loss/registry.ts";
 import { rewardSchema } from "./reward/schema.ts";
@@ -31,6 +32,7 @@ export const algorithmSchema = z.strictObject({
   kl: klSchema,
   correction: correctionSchema.optional(),
   dynamicSampling: dynamicSamplingSchema.optional(),
+  distillation: distillationSchema.optional(),
   outcomes: outcomesSchema,
 });
 

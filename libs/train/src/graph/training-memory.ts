@@ -47,6 +47,8 @@ export interface TrainingExtent {
   readonly lora?: LoraSpec | undefined;
   /** Whether a reference is kept, which is a second copy of the trained parameters; default false. */
   readonly hasReference?: boolean;
+  /** False for a model that only scores; default true. */
+  readonly isTrained?: boolean;
 }
 
 /** How the work is divided. The bits of the result do not depend on it. */
@@ -98,10 +100,10 @@ const ARENA_SURPLUS = 1.3;
 /** Predicts the peak of a training step in which every microbatch has the largest size and every token is trained. */
 export function predictTrainingMemory(
   spec: ModelSpec,
-  { threads, rowTokens, microbatchTokens, lora, hasReference = false }: TrainingExtent,
+  { threads, rowTokens, microbatchTokens, lora, hasReference = false, isTrained = true }: TrainingExtent,
   { sharing, recomputedLayers }: WorkDivision,
 ): TrainingMemory {
-  const trained = countValues(listTrained({ spec, lora })) * BYTES;
+  const trained = isTrained ? countValues(listTrained({ spec, lora })) * BYTES : 0;
   const microbatches = sharing === ThreadSharing.operators ? 1 : threads;
   const extent = { rowTokens, microbatchTokens };
   // The activations are freed while the gradients are computed.

@@ -36,11 +36,15 @@ async function problemsOfDataset(configJson: string, parts: SourceParts): Promis
   const demands = demandsOf(valueAt(config, "judge"));
   const problemOf: RowRule = (row) => problemOfRow(row, demands);
   const train = await checkSplit("dataset.train", dataset.train, parts, problemOf);
-  const warmStart = await checkWarmStart(sectionOf(config, "warmStart").dataset, parts);
+  const { supervised } = sectionOf(config, "algorithm");
+  const conversations = [
+    ...(await checkConversations("warmStart.dataset", sectionOf(config, "warmStart").dataset, parts)),
+    ...(await checkConversations("algorithm.supervised.dataset", valueAt(supervised, "dataset"), parts)),
+  ];
   // A run without evaluation names no evaluation tasks.
-  if (dataset.eval === undefined || dataset.eval === null) return [...train.problems, ...warmStart];
+  if (dataset.eval === undefined || dataset.eval === null) return [...train.problems, ...conversations];
   const evaluation = await checkSplit("dataset.eval", dataset.eval, parts, problemOf);
-  const problems = [...train.problems, ...evaluation.problems, ...warmStart];
+  const problems = [...train.problems, ...evaluation.problems, ...conversations];
   const overlap =
     train.spec === undefined || evaluation.spec === undefined
       ? undefined
@@ -58,10 +62,10 @@ function demandsOf(judges: unknown): RowDemands {
     : { groundTruthFor: comparing.flatMap(({ dataSources = [] }) => dataSources) };
 }
 
-/** The rows of a supervised phase are conversations. */
-async function checkWarmStart(value: unknown, parts: SourceParts): Promise<SourceProblem[]> {
+/** What is imitated are conversations. */
+async function checkConversations(key: string, value: unknown, parts: SourceParts): Promise<SourceProblem[]> {
   if (value === undefined || value === null) return [];
-  const checked = await checkSplit("warmStart.dataset", value, parts, (row) => {
+  const checked = await checkSplit(key, value, parts, (row) => {
     const read = readConversationRow(row);
     return read.kind === "wrong" ? read.problem : undefined;
   });

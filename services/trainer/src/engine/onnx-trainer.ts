@@ -29,13 +29,15 @@ import {
   type OnnxEngineConfig,
   stateBytesOf,
 } from "./engine-config.ts";
+import { imitationOf } from "./imitation.ts";
 import { checkTemperature, splitScores } from "./split-scores.ts";
 import { type TrainerFiles, trainerFiles } from "./trainer-files.ts";
 
 interface TrainerState {
   /** The trained weights, and with adapters also those of the base. */
   readonly weights: Weights;
-  readonly optimizer: AdamWState;
+  /** Undefined until something is trained or saved: an engine that only scores needs none. */
+  optimizer: AdamWState | undefined;
 }
 
 export class OnnxTrainer implements TrainingEngine {
@@ -67,8 +69,7 @@ export class OnnxTrainer implements TrainingEngine {
   }
 
   async initialise(): Promise<void> {
-    const weights = await this.#files.initialise();
-    this.#state = { weights, optimizer: initialiseAdamW(this.#files.parameters) };
+    this.#state = { weights: await this.#files.initialise(), optimizer: undefined };
   }
 
   async load(folder: string): Promise<void> {
@@ -85,22 +86,32 @@ export class OnnxTrainer implements TrainingEngine {
   async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
     const started = performance.now();
     const { samples, terms, entropyCoefficient, temperature = 1, optimizer, maxGradNorm } = minibatch;
-    const { weights, optimizer: moments } = this.#ready("train");
+    const { supervised = [] } = minibatch;
+    const { weights } = this.#ready("train");
     checkTemperature({ temperature });
     const objective = { terms, entropyCoefficient, temperature };
-    const found = await this.#runner.differentiate(weights, samples, objective);
+    const found = await this.#runner.differentiate(weights, samples, objective, imitationOf(supervised));
     const gradNorm = await this.#updates.norm(found.gradients);
     if (!Number.isFinite(found.loss)) throw new NonFiniteError("loss", found.loss);
     if (!Number.isFinite(gradNorm)) throw new NonFiniteError("gradient norm", gradNorm);
     const factor = clipFactor(gradNorm, maxGradNorm);
-    await this.#updates.update(this.#files.parameters, weights, found.gradients, moments, optimizer, factor);
+    const { parameters } = this.#files;
+    await this.#updates.update(
+      parameters,
+      weights,
+      found.gradients,
+      this.#moments("train"),
+      optimizer,
+      factor,
+    );
     releaseValues(found.gradients);
-    return { ...splitScores(samples, found, started), loss: found.loss, gradNorm };
+    const { loss, beside } = found;
+    const supervisedLogprobs = beside === undefined ? [] : splitScores(supervised, beside, started).logprobs;
+    return { ...splitScores(samples, found, started), loss, gradNorm, supervisedLogprobs };
   }
 
   async resetOptimizer(): Promise<void> {
-    const { weights } = this.#ready("reset the optimizer");
-    this.#state = { weights, optimizer: initialiseAdamW(this.#files.parameters) };
+    this.#ready("reset the optimizer").optimizer = undefined;
   }
 
   async logprobs(samples: readonly TrainingSample[], options: ScoringOptions = {}): Promise<SampleScores> {
@@ -123,8 +134,8 @@ export class OnnxTrainer implements TrainingEngine {
   }
 
   async save(folder: string): Promise<SavedState> {
-    const { weights, optimizer } = this.#ready("save");
-    return this.#files.save(folder, weights, optimizer);
+    const { weights } = this.#ready("save");
+    return this.#files.save(folder, weights, this.#moments("save"));
   }
 
   async saveWeights(folder: string): Promise<SavedState> {
@@ -139,6 +150,12 @@ export class OnnxTrainer implements TrainingEngine {
     this.#state = undefined;
     this.#reference = undefined;
     await Promise.all([this.#runner.close(), this.#updates.close()]);
+  }
+
+  #moments(action: string): AdamWState {
+    const state = this.#ready(action);
+    state.optimizer ??= initialiseAdamW(this.#files.parameters);
+    return state.optimizer;
   }
 
   #ready(action: string): TrainerState {

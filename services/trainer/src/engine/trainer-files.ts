@@ -6,7 +6,6 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   type AdamWState,
-  initialiseAdamW,
   loadAdapter,
   loadMerged,
   loadOptimizer,
@@ -48,9 +47,9 @@ export abstract class TrainerFiles {
   /** Writes a Hugging Face or PEFT folder for use outside of Hone. */
   abstract exportTo(folder: string, weights: Weights): Promise<SavedState>;
 
-  /** The optimizer's state in a folder, or a fresh one. */
-  async loadOptimizer(folder: string): Promise<AdamWState> {
-    return (await loadOptimizer(folder, this.parameters)) ?? initialiseAdamW(this.parameters);
+  /** The optimizer's state in a folder; undefined where it has none. */
+  loadOptimizer(folder: string): Promise<AdamWState | undefined> {
+    return loadOptimizer(folder, this.parameters);
   }
 }
 

@@ -7,10 +7,15 @@ import type { SavedState, TrainingEngine } from "../domain/step/training-engine.
 
 export class ValueEngine implements CriticEngine {
   readonly #engine: TrainingEngine;
+  readonly #from: string | undefined;
 
-  /** @param engine one for a model with a value head. */
-  constructor(engine: TrainingEngine) {
+  /**
+   * @param engine one for a model with a value head.
+   * @param from the folder of a language model with whose layers it begins; absent = with those of the policy.
+   */
+  constructor(engine: TrainingEngine, from?: string) {
     this.#engine = engine;
+    this.#from = from;
   }
 
   get stateBytes(): number {
@@ -22,7 +27,7 @@ export class ValueEngine implements CriticEngine {
   }
 
   async saveFirst(policy: string, folder: string): Promise<void> {
-    await saveValueModel(policy, folder);
+    await saveValueModel(this.#from ?? policy, folder);
   }
 
   async values(samples: readonly TrainingSample[]): Promise<readonly Float32Array[]> {

@@ -32,6 +32,7 @@ import type {
 } from "../domain/step/training-engine.ts";
 import { DEFAULT_MICROBATCH_TOKENS, DEFAULT_ROW_TOKENS, stateBytesOf } from "../engine/engine-config.ts";
 import { EngineLostError } from "../engine/errors.ts";
+import { imitationOf } from "../engine/imitation.ts";
 import { checkTemperature, splitScores } from "../engine/split-scores.ts";
 import type { FsdpEngineConfig, TorchHost } from "./fsdp-config.ts";
 import { type FsdpFiles, fsdpFiles, OPTIMIZER_FOLDER, optimizerFolder } from "./fsdp-files.ts";
@@ -110,9 +111,13 @@ export class FsdpTrainingEngine implements TrainingEngine {
     return this.#inOrder(async () => {
       const started = performance.now();
       const { samples, terms, entropyCoefficient, temperature = 1, optimizer, maxGradNorm } = minibatch;
+      const { supervised = [] } = minibatch;
       checkTemperature({ temperature });
       const objective = { terms, entropyCoefficient, temperature };
-      const work = planUpdate(samples, this.#limits, objective, this.#config.spec.head);
+      const { head } = this.#config.spec;
+      const work = planUpdate(samples, this.#limits, objective, head);
+      const imitation = imitationOf(supervised);
+      const beside = imitation && planUpdate(imitation.samples, this.#limits, imitation.objective, head);
       const scores = await this.#scores({
         case: "train",
         value: {
@@ -121,10 +126,14 @@ export class FsdpTrainingEngine implements TrainingEngine {
           temperature,
           optimizer: adamWMessage(optimizer),
           maxGradNorm,
+          supervised: beside?.passes.map(microbatch) ?? [],
         },
       });
-      const { gradNorm } = scores;
-      return { ...scoresOf(work, samples, scores, started), loss: scores.loss, gradNorm };
+      const { gradNorm, loss, microbatches } = scores;
+      const ofSupervised = microbatches.slice(work.passes.length);
+      const supervisedLogprobs =
+        beside === undefined ? [] : scoresOf(beside, supervised, ofSupervised, started).logprobs;
+      return { ...scoresOf(work, samples, microbatches, started), loss, gradNorm, supervisedLogprobs };
     });
   }
 
@@ -176,7 +185,7 @@ export class FsdpTrainingEngine implements TrainingEngine {
       const microbatches = work.passes.map(microbatch);
       const value = { microbatches, temperature, target, hasSquares };
       const scores = await this.#scores({ case: "score", value });
-      return scoresOf(work, samples, scores, started);
+      return scoresOf(work, samples, scores.microbatches, started);
     });
   }
 
@@ -253,12 +262,12 @@ export class FsdpTrainingEngine implements TrainingEngine {
 function scoresOf(
   { plan, passes }: PlannedPasses,
   samples: readonly TrainingSample[],
-  found: Scores,
+  found: Scores["microbatches"],
   started: number,
 ): SampleScores {
   const scores = emptyScores(plan);
   passes.forEach(({ batch }, i) => {
-    const { score, entropy, squares } = found.microbatches[i]!;
+    const { score, entropy, squares } = found[i]!;
     takeScores(scores, batch, {
       score: floatsOf(score),
       entropy: floatsOf(entropy),

@@ -45,15 +45,18 @@ export class HashEngine implements TrainingEngine {
 
   async trainMinibatch(minibatch: Minibatch): Promise<MinibatchResult> {
     this.#world.point("train");
-    const { samples, terms, optimizer } = minibatch;
+    const { samples, terms, optimizer, supervised = [] } = minibatch;
     const hash = createHash("sha256")
       .update(this.#state + this.arithmetic)
       .update(JSON.stringify({ terms, optimizer }));
     for (const { tokenIds, inputs = {}, weights } of samples) {
       hash.update(JSON.stringify([tokenIds, inputs.advantage, weights, inputs.referenceLogprob ?? []]));
     }
+    for (const { tokenIds, weights } of supervised)
+      hash.update(JSON.stringify([Array.from(tokenIds), weights]));
     this.#state = hash.digest("hex");
-    return { ...(await this.logprobs(samples)), loss: 1, gradNorm: 1 };
+    const { logprobs: supervisedLogprobs } = await this.logprobs(supervised);
+    return { ...(await this.logprobs(samples)), loss: 1, gradNorm: 1, supervisedLogprobs };
   }
 
   async resetOptimizer(): Promise<void> {

@@ -8,7 +8,7 @@ T2  The same calls on the same state and the same number of ranks give the same 
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -28,6 +28,8 @@ from hone_fsdp.wire.spans import Spans
 
 # Added to the norm before dividing, as clip_grad_norm_ does.
 _NORM_EPSILON = 1e-6
+# The terms of the supervised part of an update.
+_IMITATION = (messages.LossTerm(name="cross_entropy"),)
 
 
 @dataclass(frozen=True)
@@ -87,14 +89,14 @@ class Trainer:
         scored: list[_Scored] = []
         loss_sum = 0.0
         try:
-            for batch in share_out(call.microbatches, call.temperature, self._group):
+            for batch, terms in self._batches_of(call):
                 with self._spans.phase("forward"):
                     found = self._forward(batch)
                     if batch.index is None or batch.numbers is None:
                         # No effect, but every parameter of either head takes part in the exchange of gradients.
                         loss = found.score.sum() * 0.0 + found.entropy.sum() * 0.0
                     else:
-                        loss = total_loss(call.terms, found.score, found.entropy, batch.numbers)
+                        loss = total_loss(terms, found.score, found.entropy, batch.numbers)
                         value = float(loss.detach())
                         loss_sum += value
                         scored.append(_scored(batch.index, value, found))
@@ -112,7 +114,16 @@ class Trainer:
                 self._optimizer.update(call.optimizer)
         finally:
             self._model.module.zero_grad(set_to_none=True)
-        return self._collect(scored, len(call.microbatches), grad_norm)
+        return self._collect(scored, len(call.microbatches) + len(call.supervised), grad_norm)
+
+    def _batches_of(self, call: Any) -> Iterator[tuple[Batch, Any]]:
+        """This rank's batches of an update with the terms of their loss, those of its supervised part last."""
+        for batch in share_out(call.microbatches, call.temperature, self._group):
+            yield batch, call.terms
+        first = len(call.microbatches)
+        for batch in share_out(call.supervised, 1.0, self._group):
+            index = None if batch.index is None else first + batch.index
+            yield replace(batch, index=index), _IMITATION
 
     def score(self, call: Any) -> Any:
         self._require_weights("score samples")

@@ -30,16 +30,43 @@ export async function inlineFiles(run: RunConfig, baseFolder: string): Promise<R
     ...run,
     agent: configPath === undefined ? agent : { ...agent, config: await agentConfig(configPath, baseFolder) },
     model: await inlineModel(run.model, baseFolder),
+    ...(await inlineOtherModels(run, baseFolder)),
   };
 }
 
+async function inlineOtherModels(
+  { algorithm, trainer }: RunConfig,
+  baseFolder: string,
+): Promise<Pick<RunConfig, "algorithm" | "trainer">> {
+  const { distillation } = algorithm;
+  const { critic } = trainer;
+  const placed = async <T extends { readonly model?: PlaceOfModel | undefined }>(of: T): Promise<T> =>
+    of.model === undefined ? of : { ...of, model: await placeModel(of.model, baseFolder) };
+  return {
+    algorithm:
+      distillation === undefined
+        ? algorithm
+        : {
+            ...algorithm,
+            distillation: { ...distillation, teachers: await Promise.all(distillation.teachers.map(placed)) },
+          },
+    trainer: critic === undefined ? trainer : { ...trainer, critic: await placed(critic) },
+  };
+}
+
+interface PlaceOfModel {
+  readonly path: string;
+}
+
+/** The service that reads the model decides which folders are allowed, so this does not check whether one exists outside. */
+async function placeModel<T extends PlaceOfModel>(model: T, baseFolder: string): Promise<T> {
+  const folder = path.resolve(baseFolder, model.path);
+  const isFolder = !isBelow(baseFolder, folder) || (await exists(folder));
+  return isFolder ? { ...model, path: folder } : model;
+}
+
 async function inlineModel(model: RunConfig["model"], baseFolder: string): Promise<RunConfig["model"]> {
-  if ("path" in model) {
-    const folder = path.resolve(baseFolder, model.path);
-    // The service that reads the model decides which folders are allowed, so this does not check whether one exists outside.
-    const isFolder = !isBelow(baseFolder, folder) || (await exists(folder));
-    return isFolder ? { ...model, path: folder } : model;
-  }
+  if ("path" in model) return placeModel(model, baseFolder);
   const { tokenizer } = model.init;
   if (typeof tokenizer !== "string") return model;
   return { init: { ...model.init, tokenizer: { files: await tokenizerFiles(tokenizer, baseFolder) } } };

@@ -107,7 +107,8 @@ function* judgeContradictions({ dataset, judge }: Checked): Generator<Contradict
 
 function* rolloutContradictions({ rollout, algorithm, judge }: Checked): Generator<Contradiction> {
   const { tasksPerStep, groupSize, redundancy } = rollout;
-  if (groupSize === 1 && comparesGroup(algorithm.advantage)) {
+  const usesRewards = algorithm.distillation?.useRewards ?? true;
+  if (groupSize === 1 && usesRewards && comparesGroup(algorithm.advantage)) {
     const why = `as ${algorithm.advantage.kind} compares the rollouts of a group`;
     yield { path: ["rollout", "groupSize"], allowed: `at least 2, ${why}` };
   }

@@ -9,8 +9,46 @@ export function isTraining({ trainer, warmStart }: Pick<RunConfig, "trainer" | "
 
 /** Whether the run compares its policy with the reference policy, which is version 0. */
 export function hasReference({ algorithm, trainer }: Pick<RunConfig, "algorithm" | "trainer">): boolean {
-  const isCompared = algorithm.kl.coefficient > 0 || algorithm.reward.kl !== undefined;
-  return isCompared && trainer.steps > 0;
+  const { kl, reward, distillation } = algorithm;
+  const isTeacher = distillation?.teachers.some(({ model }) => model === undefined) ?? false;
+  return (kl.coefficient > 0 || reward.kl !== undefined || isTeacher) && trainer.steps > 0;
+}
+
+/** A model that a run reads beside its policy. */
+export interface OtherModel {
+  /** Its name within the run: `critic`, or `teacher-` with the teacher's place in the list, from 0. */
+  readonly name: string;
+  /** The key of the run file that names it. */
+  readonly key: string;
+  readonly place: { readonly path: string; readonly revision: string };
+}
+
+/** The models that a run reads beside its policy: those of its teachers, and the one that its critic begins with. */
+export function otherModels({ algorithm, trainer }: Pick<RunConfig, "algorithm" | "trainer">): OtherModel[] {
+  if (trainer.steps === 0) return [];
+  const models = (algorithm.distillation?.teachers ?? []).flatMap(({ model }, index) =>
+    model === undefined
+      ? []
+      : [
+          {
+            name: teacherName(index),
+            key: `algorithm.distillation.teachers[${index}].model`,
+            place: model,
+          },
+        ],
+  );
+  const { model } = trainer.critic ?? {};
+  return model === undefined
+    ? models
+    : [...models, { name: CRITIC, key: "trainer.critic.model", place: model }];
+}
+
+/** The name of a critic's first model in {@link otherModels}. */
+export const CRITIC = "critic";
+
+/** The name of a teacher's model in {@link otherModels}. */
+export function teacherName(index: number): string {
+  return `teacher-${index}`;
 }
 
 /** Whether the run trains a critic beside its policy. */

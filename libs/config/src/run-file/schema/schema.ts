@@ -6,7 +6,13 @@
  */
 
 import { isRunName } from "@hone/core";
-import { algorithmSchema, curriculumSchema, samplingSchema, valueLossSchema } from "@hone/rl";
+import {
+  algorithmSchema,
+  curriculumSchema,
+  modelPlaceShape,
+  samplingSchema,
+  valueLossSchema,
+} from "@hone/rl";
 import { z } from "zod";
 import { agentSchema } from "./agent.ts";
 import { judgesSchema } from "./judges.ts";
@@ -67,10 +73,7 @@ const lora = z.strictObject({
 
 /** A pretrained checkpoint. */
 const pretrainedModel = z.strictObject({
-  /** A folder in the Hugging Face layout, absolute or below the project folder, or an id of the Hugging Face hub. */
-  path: z.string().min(1).max(1_024),
-  /** Branch, tag or commit of the repository on the hub. */
-  revision: z.string().min(1).max(255).default("main"),
+  ...modelPlaceShape,
   /** The type of the weights in exports; auto = that of the checkpoint. The embedded engine computes in float32. */
   dtype: z.enum(["auto", "float32", "float16", "bfloat16"]).default("auto"),
   /** Absent = all weights are trained. */
@@ -121,6 +124,8 @@ const fsdpEngine = z.strictObject({
 
 /** A model that is trained beside the policy and says what reward it expects, for advantages that compare with it. */
 const critic = z.strictObject({
+  /** The model whose layers it begins with, which has the tokenizer of the policy. Default: version 0 of the policy. */
+  model: z.strictObject(modelPlaceShape).optional(),
   /** How values that are wrong become one number. */
   loss: valueLossSchema,
   /** Default: trainer.optimizer. */
@@ -131,6 +136,15 @@ const critic = z.strictObject({
   minibatches: wholeNumber.min(1).max(1_024).optional(),
   /** Number of first steps in which the critic alone is trained. */
   warmupSteps: wholeNumber.min(0).default(0),
+});
+
+/** Conversations of a dataset that each update imitates, beside what it learns from rollouts. */
+const supervised = z.strictObject({
+  dataset: fileSourceSchema,
+  /** Factor of its part of the loss, the mean cross-entropy of the answers' tokens. */
+  coefficient: z.number().positive().max(1e3).default(0.1),
+  /** Number of conversations in one optimizer update. */
+  batchSize: wholeNumber.min(1).max(10_000).default(8),
 });
 
 const trainer = z.strictObject({
@@ -228,7 +242,7 @@ export const runFileKeys = z.strictObject({
     sampling: samplingSchema.prefault({}),
   }),
   judge: judgesSchema,
-  algorithm: algorithmSchema.prefault({}),
+  algorithm: algorithmSchema.extend({ supervised: supervised.optional() }).prefault({}),
   trainer,
 });
 

@@ -8,11 +8,10 @@
 
 import type { RunConfig } from "@hone/config";
 import { describeError, RetryableError, retry } from "@hone/core";
-import type { ModelConfig } from "@hone/nn";
 import type { Logger } from "@hone/telemetry";
 import { FolderRefusedError, OwnershipLostError } from "../errors.ts";
 import type { ModelSource } from "../model/model-source.ts";
-import { type PreparedModel, prepareModel } from "../model/prepare-model.ts";
+import { type PreparedModel, prepareModel, type ReadyModels } from "../model/prepare-model.ts";
 import type { Problem, RunEvents } from "../report/run-event.ts";
 import type { RunStateBoard } from "../report/run-status.ts";
 import { NO_WAIT, type RunStatus } from "../report/run-status.ts";
@@ -46,7 +45,7 @@ export interface AdmissionDeps {
   readonly validators: Validators;
   readonly models: ModelSource;
   /** The problems when this trainer lacks the run's engine, or when the engine cannot train the model. */
-  readonly engineProblems: (config: RunConfig, model: ModelConfig) => Promise<Problem[]>;
+  readonly engineProblems: (config: RunConfig, models: ReadyModels) => Promise<Problem[]>;
   readonly logger: Logger;
 }
 
@@ -69,9 +68,7 @@ export class Admission {
     const modelConfigJson = prepared.kind === "ready" ? JSON.stringify(prepared.config) : "";
     const asked = { configJson: run.configJson, modelConfigJson };
     const problems = [
-      ...(prepared.kind === "refused"
-        ? prepared.problems
-        : await engineProblems(run.config, prepared.config)),
+      ...(prepared.kind === "refused" ? prepared.problems : await engineProblems(run.config, prepared)),
       ...(await this.#ask(run, asked, folders, signal)),
     ];
     if (problems.length > 0) {

@@ -88,6 +88,28 @@ export function testCriticEngine({ name, create, skip }: CriticUnderTest): void 
         assert.deepEqual([values.length, new Set(values.flatMap((each) => [...each]))], [8, new Set([0])]);
       }));
 
+    test("begins with the layers of a model of its own where it has one", async () => {
+      await using folder = await temporaryFolder("critic");
+      const { spec, companions } = freshModel;
+      const own = path.join(folder.path, "own");
+      await saveCheckpoint(own, { spec, weights: initialiseWeights(spec, 4), companions });
+      const engine = new ValueEngine(create(critic), own);
+      try {
+        await engine.saveFirst(
+          await policyIn(path.join(folder.path, "policy")),
+          path.join(folder.path, "first"),
+        );
+        const [first, model] = await Promise.all(
+          ["first", "own"].map((name) => loadModel(path.join(folder.path, name))),
+        );
+        for (const each of Object.keys(model!.weights)) {
+          assert.deepEqual(first!.weights[each], model!.weights[each], each);
+        }
+      } finally {
+        await engine.close();
+      }
+    });
+
     test("learns returns that the tokens tell", () =>
       withCritic(async (engine) => {
         const losses: number[] = [];

@@ -32,7 +32,8 @@ export interface CriticEngine {
   /** Loads weights and optimizer from a folder that `save` wrote; where it has no optimizer, a fresh one is made. */
   load(folder: string): Promise<void>;
   /**
-   * Writes the critic that a run begins with: the layers of its policy under a head that expects 0 of everything.
+   * Writes the critic that a run begins with: the layers of its policy, or of a model of its own, under a head that expects
+   * 0 of everything.
    * @param policy a folder that the engine of the policy wrote.
    */
   saveFirst(policy: string, folder: string): Promise<void>;

@@ -2,6 +2,8 @@
 import type { PretrainedModel } from "@hone/config";
 
 export interface FindModelOptions {
+  /** The key of the run file that names the model, for errors. */
+  readonly key: string;
   readonly signal: AbortSignal;
   /** Called now and then while files are fetched. */
   readonly onProgress: (doneBytes: number, totalBytes: number) => void;

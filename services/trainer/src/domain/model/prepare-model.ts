@@ -6,27 +6,57 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { type BaseReference, findBaseFolder, inspectMerged } from "@hone/checkpoint";
-import { type PretrainedModel, problemMessage, type RunConfig } from "@hone/config";
-import { describeError, TerminalError } from "@hone/core";
-import { configFromSpec, type ModelConfig, ModelSpecError } from "@hone/nn";
+import type { PretrainedModel, RunConfig } from "@hone/config";
+import { TerminalError } from "@hone/core";
+import { configFromSpec, type ModelConfig, type ModelSpec, ModelSpecError } from "@hone/nn";
 import { ChatRenderer, loadTokenizer, type Tokenizer, TokenizerLoadError } from "@hone/tokenizer";
 import type { Problem } from "../report/run-event.ts";
 import type { RunFolders } from "../state/run-folders.ts";
+import { modelProblem } from "./model-problem.ts";
 import type { FindModelOptions, ModelSource } from "./model-source.ts";
+import { prepareOtherModels } from "./other-models.ts";
 import { referenceOf, specOfInit, writeOrigin } from "./run-model.ts";
 
-export type PreparedModel =
-  /** `config` is the model's config.json. */
-  | { readonly kind: "ready"; readonly config: ModelConfig }
-  | { readonly kind: "refused"; readonly problems: readonly Problem[] };
+export type PrepareOptions = Omit<FindModelOptions, "key">;
 
-/** @throws failures that may pass, such as a hub that cannot be reached or a full disk. Calling it again is harmless. */
+/** What a run's models are like. */
+export interface ReadyModels {
+  /** The policy's config.json. */
+  readonly config: ModelConfig;
+  /** The shapes of the run's other models, by their names in `otherModels`. */
+  readonly others: ReadonlyMap<string, ModelSpec>;
+}
+
+interface Refused {
+  readonly kind: "refused";
+  readonly problems: readonly Problem[];
+}
+
+export type PreparedModel = ({ readonly kind: "ready" } & ReadyModels) | Refused;
+type PreparedPolicy = ({ readonly kind: "ready" } & Pick<ReadyModels, "config">) | Refused;
+
+/**
+ * Makes the policy's model ready, and those that the run reads beside it.
+ * @throws failures that may pass, such as a hub that cannot be reached or a full disk. Calling it again is harmless.
+ */
 export async function prepareModel(
+  config: RunConfig,
+  folders: RunFolders,
+  models: ModelSource,
+  options: PrepareOptions,
+): Promise<PreparedModel> {
+  const prepared = await preparePolicy(config, folders, models, { ...options, key: "model.path" });
+  if (prepared.kind === "refused") return prepared;
+  const { problems, shapes } = await prepareOtherModels(config, folders, models, options);
+  return problems.length === 0 ? { ...prepared, others: shapes } : { kind: "refused", problems };
+}
+
+async function preparePolicy(
   { model }: RunConfig,
   folders: RunFolders,
   models: ModelSource,
   options: FindModelOptions,
-): Promise<PreparedModel> {
+): Promise<PreparedPolicy> {
   if ("path" in model) return preparePretrained(model, folders, models, options);
   const { tokenizer: files } = model.init;
   if (typeof files === "string") throw new TypeError("the tokenizer of an admitted run is inlined");
@@ -50,7 +80,7 @@ async function preparePretrained(
   folders: RunFolders,
   models: ModelSource,
   options: FindModelOptions,
-): Promise<PreparedModel> {
+): Promise<PreparedPolicy> {
   try {
     const folder = await models.folderOf(model, options);
     const findBase = ({ place, revision = "main" }: BaseReference) =>
@@ -94,8 +124,6 @@ async function writeTokenizer(
   });
 }
 
-function refused(key: string, value: unknown, allowed: string, error?: Error): PreparedModel {
-  const reason = error === undefined ? "" : ` (${describeError(error)})`;
-  const message = `${problemMessage(key, value, allowed)}${reason}`;
-  return { kind: "refused", problems: [{ key, valueJson: JSON.stringify(value), allowed, message }] };
+function refused(key: string, value: unknown, allowed: string, error?: Error): Refused {
+  return { kind: "refused", problems: [modelProblem(key, value, allowed, error)] };
 }

@@ -74,6 +74,13 @@ export class SplitTasks {
     return this.#training(deriveSeed(this.#config.seed, "warm-start"), 0, count);
   }
 
+  /** @returns rows that the updates of a step imitate: consecutive ones of a source in an order used only for that. */
+  async supervised(source: FileSource, cursor: number, count: number): Promise<readonly Task[]> {
+    const seed = deriveSeed(this.#config.seed, "supervised");
+    const { tasks } = await this.#ask(source, seed, cursor, count, true);
+    return tasks;
+  }
+
   /** @returns the first `limit` tasks of the evaluation split, in the order of its source; without a limit, all of them. */
   async evaluation(limit?: number): Promise<TaskBatch> {
     const source = this.#config.dataset.eval;

@@ -21,21 +21,25 @@ export class UnusableRowError extends TerminalError {
   }
 }
 
-type ConversationContext = Pick<RunContext, "run" | "engine" | "folders" | "tasks" | "reporter" | "signal">;
+type ConversationContext = Pick<RunContext, "run" | "engine" | "folders" | "tasks" | "signal">;
 
-/** The samples of each row, in the order of the source. @throws {UnusableRowError} naming the first row that is wrong. */
+/**
+ * The samples of each row, in the order of the source.
+ * @param onRead is called with the number of rows that were read and of all.
+ * @throws {UnusableRowError} naming the first row that is wrong.
+ */
 export async function readConversations(
-  { run, engine, folders, tasks, reporter, signal }: ConversationContext,
+  { run, engine, folders, tasks, signal }: ConversationContext,
   source: FileSource,
+  onRead: (done: number, total: number) => void = () => undefined,
 ): Promise<TokenizedSample[][]> {
-  const renderer = new ChatRenderer(await loadTokenizer(folders.absolute(folders.tokenizer)));
-  const bounds = { vocabSize: engine.vocabSize, maxContextTokens: run.config.rollout.maxContextTokens };
+  const tokenize = await conversationTokenizer({ run, engine, folders });
   const conversations: TokenizedSample[][] = [];
   let tokenCount = 0;
   for await (const { rows, total } of tasks.rows(source)) {
     signal.throwIfAborted();
     for (const row of rows) {
-      const samples = samplesOf(row, renderer, bounds);
+      const samples = tokenize(row);
       for (const { tokenIds } of samples) tokenCount += tokenIds.length;
       if (tokenCount > MAX_TOKENS) {
         const problem = `lies beyond the first ${MAX_TOKENS} tokens of the dataset, at ${tokenCount}; shorten the dataset`;
@@ -43,15 +47,23 @@ export async function readConversations(
       }
       conversations.push(samples);
     }
-    reporter.warmStartProgress({
-      rolloutsDone: conversations.length,
-      rolloutsTotal: total,
-      updatesDone: 0,
-      updatesTotal: 0,
-      loss: Number.NaN,
-    });
+    onRead(conversations.length, total);
   }
   return conversations;
+}
+
+/**
+ * @returns what makes the samples of a row's conversation, as the run's model reads it.
+ * @throws {UnusableRowError} where it is called with a row that cannot be learnt.
+ */
+export async function conversationTokenizer({
+  run,
+  engine,
+  folders,
+}: Pick<RunContext, "run" | "engine" | "folders">): Promise<(row: Task) => TokenizedSample[]> {
+  const renderer = new ChatRenderer(await loadTokenizer(folders.absolute(folders.tokenizer)));
+  const bounds = { vocabSize: engine.vocabSize, maxContextTokens: run.config.rollout.maxContextTokens };
+  return (row) => samplesOf(row, renderer, bounds);
 }
 
 function samplesOf({ id, rowJson }: Task, renderer: ChatRenderer, bounds: SampleBounds): TokenizedSample[] {

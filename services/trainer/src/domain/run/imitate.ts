@@ -10,12 +10,12 @@
 
 import type { RunConfig } from "@hone/config";
 import { deriveSeed, Random } from "@hone/core";
-import { IMITATION_TERMS, type MaskedTokens, sampledTokenCount } from "@hone/rl";
-import type { TrainingSample } from "@hone/train";
+import { IMITATION_TERMS, type MaskedTokens } from "@hone/rl";
 import { OwnershipLostError } from "../errors.ts";
 import { WaitOwner } from "../report/wait.ts";
 import { removeOldStates, writeState } from "../state/write-state.ts";
 import { warmStartOptimizer } from "../step/optimizer-settings.ts";
+import { imitationSamples } from "../step/training-sample.ts";
 import type { RunContext } from "./run-context.ts";
 
 /** Least time between two progress events. */
@@ -50,7 +50,7 @@ export async function imitate(
       updatesDone++;
       if (updatesDone <= updatesBefore) continue;
       const { loss } = await engine.trainMinibatch({
-        samples: trainingSamples(order.slice(begin, begin + batchSize).flat()),
+        samples: imitationSamples(order.slice(begin, begin + batchSize).flat()),
         terms: IMITATION_TERMS,
         entropyCoefficient: 0,
         optimizer,
@@ -88,17 +88,6 @@ async function saveProgress(context: ImitationContext, warmUpdates: number): Pro
   if (!isOurs) throw new OwnershipLostError(run.runId, run.epoch);
   progress.recovery = recovery;
   await removeOldStates(context, { recovery: folder, epoch: run.epoch });
-}
-
-/** Every token of the demonstrator weighs the same: the loss is the mean cross-entropy over them. */
-function trainingSamples(samples: readonly MaskedTokens[]): TrainingSample[] {
-  const counts = samples.map(sampledTokenCount);
-  const total = counts.reduce((sum, count) => sum + count, 0);
-  return samples.map(({ tokenIds, lossMask }, i) => ({
-    tokenIds,
-    lossMask,
-    weights: new Float32Array(counts[i]!).fill(1 / total),
-  }));
 }
 
 /** Fisher-Yates. */

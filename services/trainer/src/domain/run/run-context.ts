@@ -10,7 +10,9 @@ import type { ScoredRollouts } from "../rollouts/scored-rollout.ts";
 import type { SplitTasks } from "../rollouts/split-tasks.ts";
 import type { RunFolders } from "../state/run-folders.ts";
 import type { RunLedger } from "../step/ledger.ts";
+import type { SupervisedBatches } from "../step/supervised-batches.ts";
 import type { TrainingEngine } from "../step/training-engine.ts";
+import type { Teachers } from "../teachers/teacher.ts";
 import type { RunProgress, RunRecord } from "./run-record.ts";
 import type { UserAlgorithms } from "./user-modules.ts";
 
@@ -20,6 +22,7 @@ export interface RunContext {
   readonly engine: TrainingEngine;
   /** Undefined where the run has no critic. */
   readonly critic: CriticEngine | undefined;
+  readonly teachers: Teachers;
   readonly ledger: RunLedger;
   readonly rollouts: ScoredRollouts;
   readonly folders: RunFolders;
@@ -28,6 +31,7 @@ export interface RunContext {
   readonly gatherer: RolloutGatherer;
   readonly tasks: SplitTasks;
   readonly groupJudges: GroupJudges;
+  readonly supervised: SupervisedBatches;
   /** What the run takes from modules of its user. */
   readonly own: UserAlgorithms;
   readonly logger: Logger;

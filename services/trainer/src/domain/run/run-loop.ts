@@ -88,8 +88,10 @@ async function restore(context: RunContext): Promise<void> {
 /** Makes version 0: the first weights, or what the warm start trains from them or from an earlier owner's saved state. */
 async function makeFirstVersion(context: RunContext): Promise<void> {
   const { run, engine, reporter, progress } = context;
-  const { warmStart: supervised } = run.config;
-  if (supervised !== undefined) reporter.phase(RunPhase.warmStart, 0);
+  const { warmStart: warmStartConfig } = run.config;
+  if (warmStartConfig !== undefined) reporter.phase(RunPhase.warmStart, 0);
+  // Before anything is trained, so that what cannot be learnt is reported at once and not after hours.
+  await context.supervised.check();
   const { recovery } = progress;
   if (recovery !== undefined) {
     await loadState(context, recovery, { hasOptimizer: true });
@@ -98,7 +100,7 @@ async function makeFirstVersion(context: RunContext): Promise<void> {
   // Both at once: the rollouts of a scripted policy need no engine, and an engine handles its calls in order.
   const [, trained] = await Promise.all([
     recovery === undefined ? engine.initialise() : undefined,
-    supervised === undefined ? [] : warmStart(context, supervised),
+    warmStartConfig === undefined ? [] : warmStart(context, warmStartConfig),
   ]);
   if (hasReference(run.config)) await keepReference(context);
   await commitVersion(context, { version: 0, trained, metrics: {} });

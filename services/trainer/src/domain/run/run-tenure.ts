@@ -30,11 +30,13 @@ import { lastCheckpoint } from "../state/checkpoints.ts";
 import { RunFolders } from "../state/run-folders.ts";
 import type { RunEnding, RunLedger } from "../step/ledger.ts";
 import type { TrainingEngine } from "../step/training-engine.ts";
+import type { Teachers } from "../teachers/teacher.ts";
 import type { RequestedControl } from "./requested-control.ts";
 import type { RunContext } from "./run-context.ts";
 import { runLoop } from "./run-loop.ts";
 import type { RunProgress, RunRecord } from "./run-record.ts";
 import type { BrokenRun } from "./run-registry.ts";
+import { SupervisedRows } from "./supervised-rows.ts";
 import type { UserAlgorithms } from "./user-modules.ts";
 
 /** What all tenures of this process share. */
@@ -51,6 +53,8 @@ export interface TenureDeps {
   readonly createEngine: (run: RunRecord, folders: RunFolders) => Promise<TrainingEngine>;
   /** Makes the engine of a run's critic; undefined where the run has none. Absent = no run has one. */
   readonly createCritic?: (run: RunRecord, folders: RunFolders) => Promise<CriticEngine | undefined>;
+  /** Makes the engines of a run's teachers. Absent = no teacher has a model of its own. */
+  readonly createTeachers?: (run: RunRecord, folders: RunFolders) => Promise<Teachers>;
   /** Loads what a run takes from modules of its user. Absent = every run names Hone's own. */
   readonly userAlgorithms?: (config: RunConfig) => Promise<UserAlgorithms>;
   readonly logger: Logger;
@@ -185,20 +189,26 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
   const reading = gatherer.read();
   let engine: TrainingEngine | undefined;
   let critic: CriticEngine | undefined;
+  let teachers: Teachers = new Map();
   try {
     engine = await folders.using(folders.model, () => deps.createEngine(run, folders));
     critic = await folders.using(folders.model, async () => deps.createCritic?.(run, folders));
+    teachers =
+      (await folders.using(folders.model, async () => deps.createTeachers?.(run, folders))) ?? teachers;
+    const tasks = new SplitTasks(run.config, deps.tasks, reporter);
     const context: RunContext = {
       run,
       engine,
       critic,
+      teachers,
       ledger,
       rollouts,
       folders,
       reporter,
       inbox,
       gatherer,
-      tasks: new SplitTasks(run.config, deps.tasks, reporter),
+      tasks,
+      supervised: new SupervisedRows({ run, engine, folders, tasks, signal }),
       groupJudges: deps.groupJudges,
       own: (await deps.userAlgorithms?.(run.config)) ?? {},
       logger,
@@ -218,7 +228,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     ended.abort();
     await reading;
     traces.close(); // T1
-    await Promise.all([engine?.close(), critic?.close()]);
+    await Promise.all([engine, critic, ...teachers.values()].map((each) => each?.close()));
     await reporter.settle();
   }
 }

@@ -23,6 +23,9 @@ import type { RunContext } from "./run-context.ts";
 type WarmStartContext = Parameters<typeof imitate>[0] & Pick<RunContext, "gatherer" | "tasks">;
 type WarmStartConfig = NonNullable<RunConfig["warmStart"]>;
 
+/** Progress before the first update. */
+const NOTHING_LEARNT = { updatesDone: 0, updatesTotal: 0, loss: Number.NaN };
+
 /**
  * Trains the engine's weights, starting from the last state that an earlier owner saved.
  * @returns the rollouts that were trained, for the ledger of version 0.
@@ -36,7 +39,9 @@ export async function warmStart(
     { parent: "root", attributes: { [Attr.runId]: context.run.runId } },
     async () => {
       if (config.dataset !== undefined) {
-        await imitate(context, config, await readConversations(context, config.dataset));
+        const tellRead = (rolloutsDone: number, rolloutsTotal: number) =>
+          context.reporter.warmStartProgress({ rolloutsDone, rolloutsTotal, ...NOTHING_LEARNT });
+        await imitate(context, config, await readConversations(context, config.dataset, tellRead));
         return [];
       }
       const scored = await gatherDemonstrations(context, config);
@@ -73,13 +78,7 @@ async function gatherDemonstrations(
     highestVersion: 0,
   }));
   const scored = await gatherer.gather("the warm start", jobs, (rolloutsDone, rolloutsTotal) =>
-    reporter.warmStartProgress({
-      rolloutsDone,
-      rolloutsTotal,
-      updatesDone: 0,
-      updatesTotal: 0,
-      loss: Number.NaN,
-    }),
+    reporter.warmStartProgress({ rolloutsDone, rolloutsTotal, ...NOTHING_LEARNT }),
   );
   const demonstrations = leaveOutUntrainable(context, scored);
   reportTroubles(context, "the warm start", demonstrations);

@@ -3,6 +3,7 @@
  *
  *   runs/<run>/tokenizer/                      tokenizer files, as they stand in the run file
  *   runs/<run>/model/                          where a pretrained model came from, and the base of adapters
+ *   runs/<run>/models/<name>/                  where a teacher's model came from, or that which a critic begins with
  *   runs/<run>/state/<version>-<epoch>/        weights, optimizer and what else the engine needs to go on
  *   runs/<run>/state/.new-<version>-<epoch>/   the same while it is written
  *   runs/<run>/state/.new-start-<epoch>/       weights that training starts from, while workers of other nodes read them
@@ -50,6 +51,11 @@ export class RunFolders {
 
   get model(): string {
     return `${this.#run}/model`;
+  }
+
+  /** @param name as `otherModels` gives it. */
+  otherModel(name: string): string {
+    return `${this.#run}/models/${name}`;
   }
 
   /** The folder that holds the states. */

@@ -9,7 +9,7 @@ import { correctPlan } from "./correct-plan.ts";
 import { type Optimised, optimise } from "./optimise.ts";
 import { planTraining } from "./training-plan.ts";
 
-export type LearnContext = Pick<RunContext, "run" | "engine" | "critic" | "own" | "signal">;
+export type LearnContext = Pick<RunContext, "run" | "engine" | "critic" | "own" | "supervised" | "signal">;
 
 /** What a step learns from. */
 export interface StepLessons {
@@ -30,11 +30,14 @@ export async function learn(
   if (critic !== undefined && values !== undefined) {
     await trainCritic({ run, critic, signal }, step, credit, values, metrics);
   }
+  const isWarming = isWarmingCritic(run.config, step);
   const planned = planTraining(credit, run.config, own.loss).map((minibatch) =>
-    isWarmingCritic(run.config, step) ? { ...minibatch, samples: [] } : minibatch,
+    isWarming ? { ...minibatch, samples: [] } : minibatch,
   );
+  const supervised = isWarming ? undefined : await context.supervised.batches(step);
   const plan = await correctPlan(engine, run.config, planned, metrics, onCall);
-  return optimise({ engine, config: run.config, ownLoss: own.loss }, step, plan, metrics, onCall);
+  const means = { engine, config: run.config, ownLoss: own.loss, supervised };
+  return optimise(means, step, plan, metrics, onCall);
 }
 
 /**

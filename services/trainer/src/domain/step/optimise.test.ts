@@ -6,6 +6,7 @@ import { testConfig } from "../../testing/fake-run.ts";
 import { optimise } from "./optimise.ts";
 import type { Minibatch, TrainingEngine } from "./training-engine.ts";
 import { planTraining } from "./training-plan.ts";
+import { imitationSamples } from "./training-sample.ts";
 
 /** One rollout whose two tokens were sampled at log-probabilities -1 and -2. */
 function credited(task: number, index: number, advantage: number): CreditedRollout {
@@ -81,6 +82,8 @@ function engineAnswering(answers: ReadonlyArray<readonly [number, number]>) {
         ...scored,
         loss: calls.length,
         gradNorm: 2 * calls.length,
+        supervisedLogprobs:
+          minibatch.supervised?.map(({ weights }) => new Float32Array(weights.length).fill(-2)) ?? [],
       };
     },
   };
@@ -206,6 +209,33 @@ describe("optimise()", () => {
     assert.equal(calls[0]!.samples[0]!.inputs!.reward, undefined);
     // Each token alone is beyond its bound; their geometric mean is near 1.
     assert.equal(metrics.toRecord().clip_fraction, 0);
+  });
+
+  test("imitates in each update, also in those whose rollouts have no advantage", async () => {
+    const { engine, calls } = engineAnswering(Array.from({ length: 4 }, () => [-1, -2] as const));
+    const metrics = new MetricSet();
+    const plan = planTraining(CREDIT, CONFIG);
+    const supervised = [1, 2, 3, 4].map((token) =>
+      imitationSamples([{ tokenIds: [token, token], lossMask: [0, 1] }], 0.5),
+    );
+    const context = { engine, config: CONFIG, supervised };
+    const { updateCount } = await optimise(context, 1, plan, metrics, () => undefined);
+    assert.equal(updateCount, 4);
+    assert.deepEqual(
+      calls.map(({ samples, terms, supervised: beside = [] }) => ({
+        trained: samples.length,
+        term: terms[0]!.name,
+        tokens: beside.map(({ tokenIds }) => tokenIds[0]),
+      })),
+      [
+        { trained: 2, term: "ppo_clip", tokens: [1] },
+        { trained: 1, term: "cross_entropy", tokens: [] },
+        { trained: 2, term: "ppo_clip", tokens: [3] },
+        { trained: 1, term: "cross_entropy", tokens: [] },
+      ],
+    );
+    assert.deepEqual([calls[1]!.samples, calls[1]!.entropyCoefficient], [supervised[1], 0]);
+    assert.deepEqual(calls[0]!.supervised?.[0]?.weights, Float32Array.of(0.5));
   });
 
   test("updates nothing where no rollout has an advantage, and still measures the mismatch", async () => {

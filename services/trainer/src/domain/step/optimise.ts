@@ -13,16 +13,19 @@ import {
   estimateOf,
   groupMeans,
   groupsOf,
+  IMITATION_TERMS,
   inputsOf,
   type KlKind,
   type MetricSet,
+  meanOf,
   type PolicyObjective,
   policyObjective,
   Reduction,
   type Sample,
 } from "@hone/rl";
+import type { TrainingSample } from "@hone/train";
 import { updateOptimizer } from "./optimizer-settings.ts";
-import type { MinibatchResult, SampleScores, TrainingEngine } from "./training-engine.ts";
+import type { Minibatch, MinibatchResult, SampleScores, TrainingEngine } from "./training-engine.ts";
 import type { PlannedMinibatch, PlannedSample } from "./training-plan.ts";
 import { scoredSample, trainingSample } from "./training-sample.ts";
 
@@ -46,46 +49,57 @@ export interface OptimiseContext {
   readonly config: RunConfig;
   /** What the user's module made, where the loss is one of the user's. */
   readonly ownLoss?: Expression | undefined;
+  /** What each update imitates, in the order of the updates; absent = nothing. */
+  readonly supervised?: readonly (readonly TrainingSample[])[] | undefined;
 }
 
 /** Trains on the plan of a step. `onUpdate` is called between two calls of the engine, and may throw to stop. */
 export async function optimise(
-  { engine, config, ownLoss }: OptimiseContext,
+  { engine, config, ownLoss, supervised }: OptimiseContext,
   step: number,
   plan: readonly PlannedMinibatch[],
   metrics: MetricSet,
   onUpdate: () => void,
 ): Promise<Optimised> {
-  const { epochs, optimizer } = config.trainer;
+  const { epochs, minibatches, optimizer } = config.trainer;
   const { kl, loss } = config.algorithm;
   const objective = policyObjective(loss, kl, ownLoss);
   const readsReward = inputsOf(objective.terms).includes("reward");
   const reference = kl.coefficient === 0 ? undefined : await referenceOf(engine, config, plan, onUpdate);
   const figures = new Map<PlannedSample["credited"], RolloutFigures>();
   let updateCount = 0;
+  let isMismatchKnown = false;
   for (let epoch = 0; epoch < epochs; epoch++) {
     if (epoch === epochs - 1) figures.clear();
     for (const [index, { samples }] of plan.entries()) {
-      if (samples.length === 0) continue;
+      const imitated = supervised?.[epoch * minibatches + index] ?? [];
+      if (samples.length === 0 && imitated.length === 0) continue;
       const place = { step, epoch, minibatch: index };
       const adamW = updateOptimizer(config.trainer, config.trainer.steps, place);
-      const selected = await select(engine, config, samples, objective, onUpdate);
-      const result = await engine.trainMinibatch({
-        samples: samples.map((planned, i) =>
-          trainingSample(planned, {
-            reference: reference?.get(planned.sample),
-            selected: selected?.[i],
-            readsReward,
-          }),
-        ),
-        terms: objective.terms,
-        entropyCoefficient: loss.entropy,
-        temperature: config.rollout.sampling.temperature,
-        optimizer: adamW,
-        maxGradNorm: optimizer.maxGradNorm,
-      });
+      const update = { optimizer: adamW, maxGradNorm: optimizer.maxGradNorm };
       // Before the step's first update the weights are those that sampled, so a mismatch comes from the engines' arithmetic.
-      if (updateCount === 0) {
+      const isFirst = !isMismatchKnown;
+      isMismatchKnown = true;
+      if (isFirst && samples.length === 0) await measureMismatch(engine, config, plan, metrics);
+      const selected = await select(engine, config, samples, objective, onUpdate);
+      const result =
+        samples.length === 0
+          ? await imitate(engine, imitated, update)
+          : await engine.trainMinibatch({
+              ...update,
+              samples: samples.map((planned, i) =>
+                trainingSample(planned, {
+                  reference: reference?.get(planned.sample),
+                  selected: selected?.[i],
+                  readsReward,
+                }),
+              ),
+              terms: objective.terms,
+              entropyCoefficient: loss.entropy,
+              temperature: config.rollout.sampling.temperature,
+              supervised: imitated,
+            });
+      if (isFirst && samples.length > 0) {
         addMismatch(
           metrics,
           samples.map(({ sample }) => sample),
@@ -98,15 +112,27 @@ export async function optimise(
       metrics.add("grad_norm/max", Reduction.max, result.gradNorm);
       metrics.add("learning_rate", Reduction.last, adamW.learningRate);
       addTokenFigures(metrics, figures, samples, { ...result, selected }, objective);
+      addImitation(metrics, result);
       if (reference !== undefined) addKl(metrics, estimateOf(kl.kind), samples, result, reference);
       onUpdate();
     }
   }
-  if (updateCount === 0) await measureMismatch(engine, config, plan, metrics);
+  if (!isMismatchKnown) await measureMismatch(engine, config, plan, metrics);
   return { figures, updateCount };
 }
 
-/** Measures the mismatch of a step that updates nothing, because every step reports it. */
+/** An update without rollouts. */
+async function imitate(
+  engine: TrainingEngine,
+  samples: readonly TrainingSample[],
+  update: Pick<Minibatch, "optimizer" | "maxGradNorm">,
+): Promise<MinibatchResult> {
+  const objective = { terms: IMITATION_TERMS, entropyCoefficient: 0 };
+  const result = await engine.trainMinibatch({ ...update, ...objective, samples });
+  return { ...result, logprobs: [], entropies: [], squares: [], supervisedLogprobs: result.logprobs };
+}
+
+/** Measures the mismatch of a step whose first update has no rollouts, because every step reports it. */
 async function measureMismatch(
   engine: TrainingEngine,
   config: RunConfig,
@@ -154,7 +180,7 @@ async function select(
   { select: choose }: PolicyObjective,
   onScored: () => void,
 ): Promise<Float32Array[] | undefined> {
-  if (choose === undefined) return undefined;
+  if (choose === undefined || samples.length === 0) return undefined;
   const inputs = samples.map((planned) => trainingSample(planned));
   const { logprobs } = await engine.logprobs(inputs, config.rollout.sampling);
   onScored();
@@ -165,6 +191,13 @@ async function select(
   });
   let at = 0;
   return logprobs.map((values) => values.map(() => (chosen[at++] ? 1 : 0)));
+}
+
+/** Mean cross-entropy of what was imitated, over its tokens. */
+function addImitation(metrics: MetricSet, { supervisedLogprobs }: MinibatchResult): void {
+  const logprobs = supervisedLogprobs.flatMap((ofSample) => [...ofSample]);
+  if (logprobs.length === 0) return;
+  metrics.add("supervised/loss", Reduction.mean, -meanOf(logprobs), logprobs.length);
 }
 
 /** Mean estimate of the distance from the reference, over the tokens. */

@@ -19,6 +19,7 @@ import { sendStepEvent } from "../report/step-event.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { dropUnneededEpisodes, episodeBytes } from "../state/episode-room.ts";
+import { askTeachers, type TaughtGroup } from "../teachers/ask-teachers.ts";
 import { commitVersion } from "./commit.ts";
 import { type LearnContext, learn } from "./learn.ts";
 import type { TaskVisitRow } from "./ledger.ts";
@@ -30,7 +31,7 @@ type StepContext = PlayContext &
   LearnContext &
   KlRewardContext &
   Parameters<typeof commitVersion>[0] &
-  Pick<RunContext, "own">;
+  Pick<RunContext, "own" | "teachers">;
 
 /** Makes version `step` from version `step - 1`. */
 export async function trainStep(context: StepContext, step: number): Promise<void> {
@@ -60,7 +61,8 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   const tokenRewards = await klRewardsOf(context, step, trainable, metrics);
   const values = await valuesOf(context, trainable);
   const squares = await squaresOf(context, trainable);
-  const inputs = { own: context.own.advantage, tokenRewards, values, squares };
+  const taught = await askTeachers(context, taughtGroups(groups), metrics);
+  const inputs = { own: context.own.advantage, tokenRewards, values, squares, taught };
   const credit = assignCredit(groups.trained, run.config.algorithm, inputs);
   addStepMetrics(metrics, context, groups, credit);
   const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>
@@ -112,6 +114,10 @@ function finishStep(
   traceTraining(run, step, done);
   logger.debug("step committed", { step, reward: record["reward/mean"], success: record.success });
   void dropUnneededEpisodes(context);
+}
+
+function taughtGroups({ trained, tasks }: PlayedGroups): TaughtGroup<ScoredRollout>[] {
+  return trained.map(({ task, rollouts }) => ({ task: tasks[task]!, rollouts }));
 }
 
 /** The result of each task of the step, for the steps to come; undefined if their tasks do not depend on it. */

@@ -126,6 +126,27 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         assert.ok(losses.at(-1)! < losses[0]! / 2, `${losses[0]} to ${losses.at(-1)}`);
       }));
 
+    test("an update adds the cross-entropy of what it imitates to its loss", () =>
+      withEngine(async (engine, folder) => {
+        await engine.initialise();
+        const supervised = samplesOf(3, 4);
+        const { logprobs } = await engine.logprobs(supervised);
+        await engine.save(path.join(folder, "first"));
+        const alone = await engine.trainMinibatch(minibatch(1));
+        assert.deepEqual(alone.supervisedLogprobs, []);
+        await engine.load(path.join(folder, "first"));
+        const both = await engine.trainMinibatch({ ...minibatch(1), supervised });
+        assert.deepEqual(both.supervisedLogprobs, logprobs);
+        assert.deepEqual(both.logprobs, alone.logprobs);
+        const crossEntropy = -logprobs.reduce(
+          (sum, values, i) =>
+            values.reduce((total, value, token) => total + value * supervised[i]!.weights[token]!, sum),
+          0,
+        );
+        assert.ok(Math.abs(both.loss - alone.loss - crossEntropy) < 1e-5, `${both.loss}, ${alone.loss}`);
+        assert.notEqual(both.gradNorm, alone.gradNorm);
+      }));
+
     test("the scores of an update are those that logprobs() gives before it", () =>
       withEngine(async (engine) => {
         await engine.initialise();

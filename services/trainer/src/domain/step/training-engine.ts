@@ -21,6 +21,8 @@ export interface Minibatch {
   readonly optimizer: AdamWOptions;
   /** Gradients of a larger global norm are scaled down to it. */
   readonly maxGradNorm: number;
+  /** What the same update imitates: the cross-entropy of these samples at temperature 1, by their weights, is added to the loss. */
+  readonly supervised?: readonly TrainingSample[];
 }
 
 /** What the engine computed for samples. N = trained tokens of a sample, in order. */
@@ -41,6 +43,8 @@ export interface SampleScores {
 /** The result of an update; the scores are those before it. */
 export interface MinibatchResult extends SampleScores {
   readonly loss: number;
+  /** Per supervised sample [N]: log-probability of each trained token. */
+  readonly supervisedLogprobs: readonly Float32Array[];
   /** Global norm of the gradient before clipping. */
   readonly gradNorm: number;
 }

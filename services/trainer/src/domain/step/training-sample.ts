@@ -1,6 +1,6 @@
 /** Samples as engines take them. */
 
-import { type Sample, sampledTokenCount } from "@hone/rl";
+import { type MaskedTokens, type Sample, sampledTokenCount } from "@hone/rl";
 import type { TrainingSample } from "@hone/train";
 import type { PlannedSample } from "./training-plan.ts";
 
@@ -15,6 +15,20 @@ interface FurtherInputs {
 export function scoredSample(sample: Sample): TrainingSample {
   const { tokenIds, lossMask } = sample;
   return { tokenIds, lossMask, weights: new Float32Array(sampledTokenCount(sample)) };
+}
+
+/**
+ * Samples to imitate. Every trained token weighs the same, so that their loss is the mean cross-entropy over these tokens.
+ * @param factor of that loss; default 1.
+ */
+export function imitationSamples(samples: readonly MaskedTokens[], factor = 1): TrainingSample[] {
+  const counts = samples.map(sampledTokenCount);
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  return samples.map(({ tokenIds, lossMask }, i) => ({
+    tokenIds,
+    lossMask,
+    weights: new Float32Array(counts[i]!).fill(factor / total),
+  }));
 }
 
 /** A planned sample. */

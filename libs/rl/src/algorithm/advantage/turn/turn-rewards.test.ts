@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome } from "@hone/core";
-import { advantagesOfSample, assignCredit, hasAdvantage } from "../../../credit.ts";
+import { assignCredit } from "../../../credit.ts";
 import type { Rollout, Score } from "../../../rollout.ts";
 import { rolloutOf } from "../../../testing.ts";
 import type { OutcomeRules } from "../../schema.ts";
 import { groupRelative } from "../group/grpo.ts";
+import { advantagesOfSample, hasAdvantage } from "../of-tokens.ts";
 import type { AdvantageConfig } from "../registry.ts";
 import { compareTurns } from "./turn-rewards.ts";
 

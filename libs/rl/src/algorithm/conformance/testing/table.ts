@@ -1,4 +1,4 @@
-/** The conformance table: the rows that answer golden cases, those that engines answer, and the families that no row answers yet. */
+/** The conformance table: the rows that answer golden cases, and those that engines answer. */
 
 import { klLossRows } from "./losses/kl-losses.ts";
 import type { LossRow } from "./losses/loss-row.ts";
@@ -10,6 +10,7 @@ import { aggregationRows } from "./rows/aggregation.ts";
 import { rewardRows } from "./rows/rewards.ts";
 import { rollAdvantageRows } from "./rows/roll-advantages.ts";
 import { rollCorrectionRows } from "./rows/roll-correction.ts";
+import { rollDistillationRows } from "./rows/roll-distillation.ts";
 import { rollPipelineRows } from "./rows/roll-pipeline.ts";
 import { verlCorrectionRows } from "./rows/verl-correction.ts";
 import { verlGroupRows } from "./rows/verl-groups.ts";
@@ -19,6 +20,7 @@ export const ROWS: readonly Row[] = [
   ...verlGroupRows,
   ...verlTokenRows,
   ...rollAdvantageRows,
+  ...rollDistillationRows,
   ...rollPipelineRows,
   ...rewardRows,
   ...aggregationRows,
@@ -32,9 +34,4 @@ export const LOSS_ROWS: readonly LossRow[] = [
   ...rollLossRows,
   ...valueLossRows,
   ...klLossRows,
-];
-
-/** Families of cases that no row answers, and why. A case that neither this nor the rows claim fails the test. */
-export const NOT_YET: readonly (Pick<Row, "family" | "functions" | "named"> & { readonly why: string })[] = [
-  { family: "roll/advantage", named: "/distillation/", why: "there is no teacher" },
 ];

@@ -1,0 +1,99 @@
+/**
+ * What teachers add to the advantages of a step (`algorithm.distillation`). Its rollouts are scored once, before the first
+ * update; the ledger keeps the advantages, so that a step which is made again needs no teacher.
+ */
+
+import {
+  type DistillationConfig,
+  distillationAdvantages,
+  estimateKl,
+  type MetricSet,
+  meanKl,
+  Reduction,
+  type Rollout,
+  type TeacherConfig,
+  type TeacherScores,
+  teaches,
+} from "@hone/rl";
+import { scoreRollouts } from "../credit/score-rollouts.ts";
+import type { Task } from "../rollouts/jobs.ts";
+import type { RunContext } from "../run/run-context.ts";
+
+type TeacherContext = Pick<RunContext, "run" | "engine" | "teachers">;
+
+/** The rollouts of one task. */
+export interface TaughtGroup<R extends Rollout> {
+  readonly task: Pick<Task, "rowJson" | "environment" | "environmentConfigJson">;
+  readonly rollouts: readonly R[];
+}
+
+/**
+ * @param metrics get `distillation/kl/mean`, the mean over rollouts of the mean over their tokens of the distance from their
+ *   teachers; with several teachers, for each of them also `distillation/teacher_<place>/kl/mean`.
+ * @returns for each rollout that may be trained and has a teacher [N] what is added to the advantage of its sampled tokens;
+ *   undefined where the run has no teachers.
+ */
+export async function askTeachers<R extends Rollout>(
+  context: TeacherContext,
+  groups: readonly TaughtGroup<R>[],
+  metrics: MetricSet,
+): Promise<ReadonlyMap<R, Float64Array> | undefined> {
+  const { distillation } = context.run.config.algorithm;
+  if (distillation === undefined) return undefined;
+  const { teachers, kind } = distillation;
+  const scores = new Map<R, TeacherScores[]>();
+  const distances: number[][] = [];
+  for (const [place, teacher] of teachers.entries()) {
+    const found = await scoresOf(context, place, pupilsOf(teacher, groups));
+    const ofTeacher = [...found].map(([rollout, logprobs]) => {
+      scores.set(rollout, [...(scores.get(rollout) ?? []), { coefficient: teacher.coefficient, logprobs }]);
+      return distancesOf(rollout, logprobs, kind);
+    });
+    distances.push(...ofTeacher);
+    if (teachers.length > 1) {
+      metrics.add(`distillation/teacher_${place}/kl/mean`, Reduction.last, meanKl(ofTeacher));
+    }
+  }
+  metrics.add("distillation/kl/mean", Reduction.last, meanKl(distances));
+  return new Map(
+    [...scores].map(([rollout, ofTeachers]): [R, Float64Array] => [
+      rollout,
+      distillationAdvantages(logprobsOf(rollout), ofTeachers, kind),
+    ]),
+  );
+}
+
+/** The rollouts of a teacher's tasks. */
+function pupilsOf<R extends Rollout>(teacher: TeacherConfig, groups: readonly TaughtGroup<R>[]): R[] {
+  return groups.flatMap(({ task, rollouts }) =>
+    teacher.where === undefined || teaches(teacher, fieldsOf(task)) ? rollouts : [],
+  );
+}
+
+/** The fields by which a task is chosen: those of its row, or an environment's name and configuration. */
+function fieldsOf({ rowJson, environment, environmentConfigJson }: TaughtGroup<Rollout>["task"]) {
+  const fields = JSON.parse(rowJson || environmentConfigJson || "{}") as Record<string, unknown>;
+  return rowJson === "" ? { environment, ...fields } : fields;
+}
+
+function scoresOf<R extends Rollout>(
+  { run, engine, teachers }: TeacherContext,
+  place: number,
+  rollouts: readonly R[],
+): Promise<ReadonlyMap<R, Float32Array>> {
+  const teacher = teachers.get(place);
+  const { temperature } = run.config.rollout.sampling;
+  return scoreRollouts(rollouts, async (samples) =>
+    teacher === undefined
+      ? (await engine.referenceLogprobs(samples, { temperature })).logprobs
+      : teacher.logprobs(samples, { temperature }),
+  );
+}
+
+function logprobsOf({ samples }: Rollout): number[] {
+  return samples.flatMap(({ logprobs }) => Array.from(logprobs));
+}
+
+function distancesOf(rollout: Rollout, ofTeacher: Float32Array, kind: DistillationConfig["kind"]): number[] {
+  return logprobsOf(rollout).map((logprob, token) => estimateKl(kind, logprob, ofTeacher[token]!));
+}
