@@ -10,6 +10,7 @@ import type { RewardedGroup, RewardedRollout, RolloutAdvantage } from "./algorit
 import type { UserAdvantage } from "./algorithm/advantage/module.ts";
 import { addToTokens } from "./algorithm/advantage/of-tokens.ts";
 import { computeAdvantages } from "./algorithm/advantage/registry.ts";
+import { comparesEnvironments } from "./algorithm/reward/normalize.ts";
 import { shapeRewards } from "./algorithm/reward/shape-rewards.ts";
 import type { AlgorithmConfig } from "./algorithm/schema.ts";
 import { meanOf, sumOf } from "./algorithm/statistics.ts";
@@ -43,6 +44,12 @@ export interface Credit<R extends Rollout = Rollout> {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
+/** Whether the groups of a step must name their sources. */
+export function readsSources({ reward, advantage }: Pick<CreditRules, "reward" | "advantage">): boolean {
+  const normalizations = [reward.normalize, "normalize" in advantage ? advantage.normalize : undefined];
+  return normalizations.some((options) => options !== undefined && comparesEnvironments(options));
+}
+
 /** What credit takes into account beside the rollouts themselves. */
 export interface CreditInputs<R extends Rollout = Rollout> {
   /** The function of the user's module, where the advantage is one of the user's. */
@@ -64,7 +71,7 @@ export function assignCredit<R extends Rollout>(
   { own, tokenRewards, values, squares, taught }: CreditInputs<R> = {},
 ): Credit<R> {
   const leftOut: R[] = [];
-  const rewarded = groups.flatMap(({ task, rollouts, baseline }) => {
+  const rewarded = groups.flatMap(({ task, source, rollouts, baseline }) => {
     const kept: (RewardedRollout & { readonly rollout: R })[] = [];
     for (const rollout of rollouts) {
       const reward = trainedRewardOf(rollout, rules);
@@ -81,9 +88,10 @@ export function assignCredit<R extends Rollout>(
       }
     }
     if (kept.length === 0) return []; // C3
-    if (baseline === undefined) return [{ task, rollouts: kept }];
+    const group = { task, ...(source !== undefined && { source }), rollouts: kept };
+    if (baseline === undefined) return [group];
     const baselineReward = rewardOf(baseline, rules) ?? meanOf(kept.map(({ reward }) => reward));
-    return [{ task, rollouts: kept, baselineReward }];
+    return [{ ...group, baselineReward }];
   });
   const shaped = shapeRewards(rewarded, rewardConfig);
   const complete = tokenRewards === undefined ? shaped.groups : addTokenRewards(shaped.groups, tokenRewards);

@@ -81,7 +81,7 @@ export {
 } from "./algorithm/schema.ts";
 export { meanOf } from "./algorithm/statistics.ts";
 export type { Credit, CreditedGroup, CreditedRollout, CreditInputs, CreditRules } from "./credit.ts";
-export { assignCredit } from "./credit.ts";
+export { assignCredit, readsSources } from "./credit.ts";
 export {
   type CurriculumConfig,
   curriculumSchema,

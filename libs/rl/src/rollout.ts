@@ -94,6 +94,8 @@ export interface Rollout {
 export interface Group<R extends Rollout = Rollout> {
   /** Index of the task within the batch. */
   readonly task: number;
+  /** The environment or data source that the task is of; absent = all tasks are of one. */
+  readonly source?: string;
   readonly rollouts: readonly R[];
   /** One more rollout of the task, played with the most likely tokens; it is not trained. Absent = none was played. */
   readonly baseline?: R;

@@ -19,12 +19,21 @@ export const evaluationsCommand = honeCommand({
       description: "Id of the run; the newest one by default",
       valueHint: "RUN",
     },
+    json: {
+      type: "boolean",
+      description: "Print the figures of every step and evaluation as JSON",
+    },
   },
   run: async (session, args) => {
     const bus = await connectTo(requireStack(session), "evaluations", session.signal);
     try {
       const runId = args.run ?? (await newestRun(bus));
       const view = await readRun(bus, runId, session.signal);
+      if (args.json === true) {
+        const { steps, evaluations } = view;
+        session.terminal.line(JSON.stringify({ runId, steps, evaluations }));
+        return 0;
+      }
       if (view.evaluations.length === 0) {
         throw new UsageError(`run ${runId} has no evaluations yet`);
       }

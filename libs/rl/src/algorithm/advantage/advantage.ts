@@ -39,6 +39,8 @@ export interface RewardedRollout {
 export interface RewardedGroup {
   /** Index of the task within the batch. */
   readonly task: number;
+  /** The environment or data source that the task is of; absent = all tasks are of one. */
+  readonly source?: string;
   readonly rollouts: readonly RewardedRollout[];
   /** The reward of the task's baseline rollout; absent = none was played. */
   readonly baselineReward?: number;

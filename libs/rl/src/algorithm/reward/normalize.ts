@@ -1,7 +1,7 @@
 /**
  * Normalisation of rewards, as ROLL has it:
  *
- *   r -> (r - mean) / (std + eps)       mean and std each of the whole batch, of r's group, or left out
+ *   r -> (r - mean) / (std + eps)       mean and std each of the whole batch, of r's group or environment, or left out
  *
  * std is the sample deviation (divisor n - 1). Where it is left out nothing is divided, where the mean is left out nothing
  * is taken off. Rewards whose deviation is asked for and that are all equal, or alone, become 0: there is no scale to see
@@ -12,7 +12,13 @@ import { z } from "zod";
 import { isFlat, meanOf, sampleStd } from "../statistics.ts";
 
 /** Over which rewards a mean or a deviation is taken. Fixed vocabulary of the run file. */
-export const Normalization = { none: "none", batch: "batch", group: "group" } as const;
+export const Normalization = {
+  none: "none",
+  batch: "batch",
+  group: "group",
+  /** The rewards of one environment, or of one data source. ROLL: grouping tags, with group. */
+  environment: "environment",
+} as const;
 export type Normalization = (typeof Normalization)[keyof typeof Normalization];
 
 /** The option `normalize`. */
@@ -26,21 +32,26 @@ export const normalizeShape = {
 };
 export type NormalizeOptions = z.output<z.ZodObject<typeof normalizeShape>>;
 
-/**
- * @param groupOf which group each reward belongs to.
- * @returns one number per reward, in their order.
- */
+/** Whether rewards of one environment are taken together. */
+export function comparesEnvironments({ mean, std }: NormalizeOptions): boolean {
+  return mean === Normalization.environment || std === Normalization.environment;
+}
+
+/** What each reward belongs to. */
+export interface Belonging {
+  readonly groups: readonly PropertyKey[];
+  readonly environments?: readonly PropertyKey[];
+}
+
+/** @returns one number per reward, in their order. */
 export function normalizeRewards(
   rewards: readonly number[],
-  groupOf: readonly PropertyKey[],
+  { groups, environments = rewards.map(() => "") }: Belonging,
   { mean, std, epsilon }: NormalizeOptions,
 ): number[] {
-  const groups = Map.groupBy(rewards.keys(), (index) => groupOf[index]);
-  const ofGroups = new Map(
-    [...groups].map(([key, indices]) => [key, indices.map((index) => rewards[index]!)]),
-  );
+  const parts = { group: partsBy(rewards, groups), environment: partsBy(rewards, environments) };
   const over = (moment: Normalization, index: number) =>
-    moment === Normalization.batch ? rewards : ofGroups.get(groupOf[index])!;
+    moment === Normalization.group || moment === Normalization.environment ? parts[moment][index]! : rewards;
   const means = momentsBy(meanOf);
   const deviations = momentsBy(sampleStd);
   return rewards.map((reward, index) => {
@@ -51,6 +62,13 @@ export function normalizeRewards(
     const deviation = deviations(over(std, index));
     return deviation === 0 ? 0 : centred / (deviation + epsilon);
   });
+}
+
+/** For each reward, those that it is compared with. */
+function partsBy(rewards: readonly number[], keyOf: readonly PropertyKey[]): (readonly number[])[] {
+  const indices = Map.groupBy(rewards.keys(), (index) => keyOf[index]);
+  const parts = new Map([...indices].map(([key, places]) => [key, places.map((index) => rewards[index]!)]));
+  return keyOf.map((key) => parts.get(key)!);
 }
 
 /** A moment, computed once for each list of numbers. */

@@ -17,23 +17,34 @@ describe("normalizeRewards()", () => {
     const rewards = [0, 2, 10, 10];
     const groups = ["a", "a", "b", "b"];
     assert.deepEqual(
-      normalizeRewards(rewards, groups, { mean: "group", std: "none", ...NORM }),
+      normalizeRewards(rewards, { groups }, { mean: "group", std: "none", ...NORM }),
       [-1, 1, 0, 0],
     );
     assert.deepEqual(
-      normalizeRewards(rewards, groups, { mean: "batch", std: "none", ...NORM }),
+      normalizeRewards(rewards, { groups }, { mean: "batch", std: "none", ...NORM }),
       [-5.5, -3.5, 4.5, 4.5],
     );
-    const byBatch = normalizeRewards(rewards, groups, { mean: "none", std: "batch", ...NORM });
+    const byBatch = normalizeRewards(rewards, { groups }, { mean: "none", std: "batch", ...NORM });
     assert.equal(byBatch[0], 0);
     assert.ok(byBatch[2]! > 0 && byBatch[2] === byBatch[3]);
+  });
+
+  test("takes together what is of one environment", () => {
+    const rewards = [0, 2, 10, 14];
+    const belonging = { groups: [0, 1, 2, 3], environments: ["easy", "easy", "hard", "hard"] };
+    assert.deepEqual(
+      normalizeRewards(rewards, belonging, { mean: "environment", std: "none", ...NORM }),
+      [-1, 1, -2, 2],
+    );
+    const scaled = normalizeRewards(rewards, belonging, { mean: "none", std: "environment", epsilon: 1e-12 });
+    assert.ok(Math.abs(scaled[1]! - Math.SQRT2) < 1e-9 && Math.abs(scaled[3]! - 14 / Math.sqrt(8)) < 1e-9);
   });
 
   test("gives 0 where a deviation is asked for and there is none", () => {
     const rewards = [0.1, 0.1, 0.1, 0.4];
     const groups = ["a", "a", "a", "b"];
     assert.deepEqual(
-      normalizeRewards(rewards, groups, { mean: "none", std: "group", ...NORM }),
+      normalizeRewards(rewards, { groups }, { mean: "none", std: "group", ...NORM }),
       [0, 0, 0, 0],
     );
   });

@@ -32,8 +32,11 @@ export function shapeRewards(
     );
   }
   if (normalize !== undefined) {
-    const groupOf = groups.flatMap(({ rollouts }, group) => rollouts.map(() => group));
-    groups = withRewards(groups, normalizeRewards(rewardsOf(groups), groupOf, normalize));
+    const belonging = {
+      groups: groups.flatMap(({ rollouts }, group) => rollouts.map(() => group)),
+      environments: groups.flatMap(({ rollouts, source = "" }) => rollouts.map(() => source)),
+    };
+    groups = withRewards(groups, normalizeRewards(rewardsOf(groups), belonging, normalize));
   }
   if (limit !== null) {
     const rewards = rewardsOf(groups);

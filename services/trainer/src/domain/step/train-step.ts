@@ -4,9 +4,11 @@ import {
   addRolloutMetrics,
   assignCredit,
   type Credit,
+  type Group,
   hasAdvantage,
   MetricSet,
   Reduction,
+  readsSources,
   rolloutTokenCount,
   successOf,
 } from "@hone/rl";
@@ -17,6 +19,7 @@ import { countStepPhase } from "../report/run-metrics.ts";
 import { type GatheredTroubles, RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
+import { sourceOf } from "../rollouts/task-fields.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { dropUnneededEpisodes, episodeBytes } from "../state/episode-room.ts";
 import { askTeachers, type TaughtGroup } from "../teachers/ask-teachers.ts";
@@ -63,7 +66,7 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   const squares = await squaresOf(context, trainable);
   const taught = await askTeachers(context, taughtGroups(groups), metrics);
   const inputs = { own: context.own.advantage, tokenRewards, values, squares, taught };
-  const credit = assignCredit(groups.trained, run.config.algorithm, inputs);
+  const credit = assignCredit(creditedGroups(context, groups), run.config.algorithm, inputs);
   addStepMetrics(metrics, context, groups, credit);
   const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>
     learn(context, step, { credit, values }, metrics),
@@ -114,6 +117,14 @@ function finishStep(
   traceTraining(run, step, done);
   logger.debug("step committed", { step, reward: record["reward/mean"], success: record.success });
   void dropUnneededEpisodes(context);
+}
+
+function creditedGroups(
+  { run }: Pick<RunContext, "run">,
+  { trained, tasks }: PlayedGroups,
+): readonly Group<ScoredRollout>[] {
+  if (!readsSources(run.config.algorithm)) return trained;
+  return trained.map((group) => ({ ...group, source: sourceOf(tasks[group.task]!) }));
 }
 
 function taughtGroups({ trained, tasks }: PlayedGroups): TaughtGroup<ScoredRollout>[] {

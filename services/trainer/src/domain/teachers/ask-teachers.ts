@@ -16,14 +16,14 @@ import {
   teaches,
 } from "@hone/rl";
 import { scoreRollouts } from "../credit/score-rollouts.ts";
-import type { Task } from "../rollouts/jobs.ts";
+import { type DescribedTask, fieldsOf } from "../rollouts/task-fields.ts";
 import type { RunContext } from "../run/run-context.ts";
 
 type TeacherContext = Pick<RunContext, "run" | "engine" | "teachers">;
 
 /** The rollouts of one task. */
 export interface TaughtGroup<R extends Rollout> {
-  readonly task: Pick<Task, "rowJson" | "environment" | "environmentConfigJson">;
+  readonly task: DescribedTask;
   readonly rollouts: readonly R[];
 }
 
@@ -68,12 +68,6 @@ function pupilsOf<R extends Rollout>(teacher: TeacherConfig, groups: readonly Ta
   return groups.flatMap(({ task, rollouts }) =>
     teacher.where === undefined || teaches(teacher, fieldsOf(task)) ? rollouts : [],
   );
-}
-
-/** The fields by which a task is chosen: those of its row, or an environment's name and configuration. */
-function fieldsOf({ rowJson, environment, environmentConfigJson }: TaughtGroup<Rollout>["task"]) {
-  const fields = JSON.parse(rowJson || environmentConfigJson || "{}") as Record<string, unknown>;
-  return rowJson === "" ? { environment, ...fields } : fields;
 }
 
 function scoresOf<R extends Rollout>(

@@ -10,7 +10,7 @@
 import { z } from "zod";
 import { discountedReturns } from "../../returns.ts";
 import { type NormalizeOptions, normalizeRewards, normalizeShape } from "../../reward/normalize.ts";
-import { defineAdvantage, type RewardedRollout } from "../advantage.ts";
+import { defineAdvantage, type RewardedGroup, type RewardedRollout } from "../advantage.ts";
 
 export const stepReinforce = defineAdvantage({
   kind: "step_reinforce",
@@ -27,7 +27,7 @@ export const stepReinforce = defineAdvantage({
     const returns = step.map(({ rollouts }) =>
       rollouts.map((rewarded) => discountedReturns(turnRewardsOf(rewarded), gamma)),
     );
-    const compared = normalizeNested(returns, normalize);
+    const compared = normalizeNested(step, returns, normalize);
     return {
       groups: compared.map((group) =>
         group.map((turnAdvantages) => ({
@@ -48,10 +48,15 @@ function turnRewardsOf({ rollout, reward, turnRewards }: RewardedRollout): reado
 }
 
 /** Normalises numbers that lie by group, rollout and turn. */
-function normalizeNested(returns: readonly number[][][], options: NormalizeOptions): number[][][] {
+function normalizeNested(
+  step: readonly RewardedGroup[],
+  returns: readonly number[][][],
+  options: NormalizeOptions,
+): number[][][] {
   const flat = returns.flat(2);
-  const groupOf = returns.flatMap((group, index) => group.flat().map(() => index));
-  const normalized = normalizeRewards(flat, groupOf, options);
+  const groups = returns.flatMap((group, index) => group.flat().map(() => index));
+  const environments = groups.map((group) => step[group]!.source ?? "");
+  const normalized = normalizeRewards(flat, { groups, environments }, options);
   let next = 0;
   // + 0: a ledger that keeps numbers as text knows no -0.
   return returns.map((group) => group.map((turns) => turns.map(() => normalized[next++]! + 0)));

@@ -152,13 +152,17 @@ function answerNormalization(question: Question): Check[] {
     parameters.method === undefined ? parameters.norm_std_type : parameters.resolved_std_type,
   );
   const groupOf = question.has("grouping_key") ? question.names("grouping_key") : groupsOf(question);
-  const actual = normalizeRewards(scores, groupOf, { mean: meanOver, std: stdOver, epsilon: 1e-6 });
+  const actual = normalizeRewards(
+    scores,
+    { groups: groupOf },
+    { mean: meanOver, std: stdOver, epsilon: 1e-6 },
+  );
   const expected = [...question.expected<number[]>("rewards")];
   let differs = false;
   for (const indices of indicesBy(groupOf)) {
     const values = indices.map((index) => scores[index]!);
     if (stdOver !== "batch" || new Set(values).size > 1) continue;
-    const middle = { none: 0, batch: mean(scores), group: mean(values) }[meanOver];
+    const middle = { none: 0, batch: mean(scores), group: mean(values), environment: 0 }[meanOver];
     for (const index of indices) expected[index] = (scores[index]! - middle) / (std(scores) + 1e-6);
     differs = true;
   }
@@ -180,11 +184,15 @@ function answerConsecutiveGroups(question: Question): Check[] {
   const actual =
     meanOver === "running" || stdOver === "running"
       ? runningNormalization(rewards, groupOf, meanOver, stdOver)
-      : normalizeRewards(rewards, groupOf, {
-          mean: momentOf(meanOver),
-          std: momentOf(stdOver),
-          epsilon: 1e-6,
-        });
+      : normalizeRewards(
+          rewards,
+          { groups: groupOf },
+          {
+            mean: momentOf(meanOver),
+            std: momentOf(stdOver),
+            epsilon: 1e-6,
+          },
+        );
   if (!question.hasQuirk("Q14")) return [{ field: "rewards", actual }];
   const byGroup = question.expected("rewards");
   const expected = rewards.map((_, index) => byGroup[groupOf[index]!]![index]!);

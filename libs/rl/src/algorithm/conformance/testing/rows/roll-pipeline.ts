@@ -25,8 +25,16 @@ export const rollPipelineRows: readonly Row[] = [
       const norm = normalizationOf(question);
       const groups = question.names("traj_group_id");
       const returns = stepReturns(question, question.number("step_reward_gamma"));
-      const episodes = normalizeRewards(question.vector("episode_score"), groupsOf(question), norm);
-      const steps = normalizeRewards(returns, question.names("state_hash"), { ...norm, ...ofGroup(norm) });
+      const episodes = normalizeRewards(
+        question.vector("episode_score"),
+        { groups: groupsOf(question) },
+        norm,
+      );
+      const steps = normalizeRewards(
+        returns,
+        { groups: question.names("state_hash") },
+        { ...norm, ...ofGroup(norm) },
+      );
       const episodeWeight = question.number("episode_reward_weight");
       const weight = question.number("step_reward_weight");
       const rewards = episodes.map((episode, i) => episodeWeight * episode + weight * steps[i]!);
@@ -47,7 +55,7 @@ export const rollPipelineRows: readonly Row[] = [
     answer: (question) => {
       const returns = stepReturns(question, question.number("step_reward_gamma"));
       const norm = normalizationOf(question);
-      const rewards = normalizeRewards(returns, groupsOf(question), norm);
+      const rewards = normalizeRewards(returns, { groups: groupsOf(question) }, norm);
       return [
         { field: "step_rewards", actual: returns },
         ...stagesOf(question, rewards, {}),
@@ -70,7 +78,7 @@ export const rollPipelineRows: readonly Row[] = [
         const scores = rowSums(question.matrix("scores"));
         return stagesOf(
           question,
-          normalizeRewards(scores, groupsOf(question), normalizationOf(question)),
+          normalizeRewards(scores, { groups: groupsOf(question) }, normalizationOf(question)),
           {},
         );
       },
