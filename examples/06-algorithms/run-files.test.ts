@@ -1,0 +1,33 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { resolveRunConfig } from "@hone/config";
+import { algorithmNames, runFileOf, WORLDS } from "./run-files.ts";
+
+describe("the run files of a comparison", () => {
+  test("are valid for each algorithm on each world", async () => {
+    const names = await algorithmNames();
+    assert.ok(names.length >= 10, `${names.length} algorithms`);
+    for (const world of WORLDS) {
+      for (const name of names) resolveRunConfig(await runFileOf(world, name));
+    }
+  });
+
+  test("differ in their algorithm alone, and replace a kind with its options", async () => {
+    const [grpo, ppo] = await Promise.all(["grpo", "ppo"].map((name) => runFileOf("lake", name)));
+    assert.deepEqual(
+      { ...ppo, name: "", rollout: 0, algorithm: 0, trainer: 0 },
+      { ...grpo, name: "", rollout: 0, algorithm: 0, trainer: 0 },
+    );
+    const { algorithm, rollout } = resolveRunConfig(ppo);
+    assert.equal(algorithm.advantage.kind, "gae");
+    assert.deepEqual([rollout.tasksPerStep, rollout.groupSize, algorithm.loss.kind], [256, 1, "ppo_clip"]);
+  });
+
+  test("play as many episodes in each step, but where sampling is dynamic or a greedy baseline is played", async () => {
+    for (const name of await algorithmNames()) {
+      if (name === "dapo" || name === "remax") continue;
+      const { rollout } = resolveRunConfig(await runFileOf("lake", name));
+      assert.equal(rollout.tasksPerStep * rollout.groupSize, 256, name);
+    }
+  });
+});

@@ -1,0 +1,40 @@
+/** The run file of each algorithm on each world. */
+
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { parseYaml } from "@hone/config";
+
+/** Each is a run file in this folder. */
+export const WORLDS: readonly string[] = ["lake", "large-lake"];
+
+type Tree = { readonly [key: string]: unknown };
+
+/** The names in algorithms.yaml, in its order. */
+export async function algorithmNames(): Promise<string[]> {
+  return Object.keys(await readTree("algorithms.yaml"));
+}
+
+/** A world's run file with what an algorithm changes in it, as parsed YAML. */
+export async function runFileOf(world: string, algorithm: string): Promise<Tree> {
+  const [base, algorithms] = await Promise.all([readTree(`${world}.yaml`), readTree("algorithms.yaml")]);
+  return { ...merge(base, algorithms[algorithm] as Tree), name: `${world}-${algorithm}` };
+}
+
+/** The values of `changes` in the place of those of `base`; what has a kind is replaced with all of its options. */
+function merge(base: Tree, changes: Tree): Tree {
+  const merged: Record<string, unknown> = { ...base };
+  for (const [key, value] of Object.entries(changes)) {
+    const before = base[key];
+    const isPart = isTree(value) && isTree(before) && !("kind" in value);
+    merged[key] = isPart ? merge(before, value) : value;
+  }
+  return merged;
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+async function readTree(name: string): Promise<Tree> {
+  return parseYaml(await readFile(path.join(import.meta.dirname, name), "utf8"), name) as Tree;
+}
