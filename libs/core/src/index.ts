@@ -6,6 +6,7 @@ export { deadline } from "./async/deadline.ts";
 export type { WaitOptions } from "./async/delay.ts";
 export { delay } from "./async/delay.ts";
 export { allowedMs, extendDeadlines } from "./async/extend-deadlines.ts";
+export { type JsonCall, type JsonCallOptions, jsonCall, RemoteUnavailableError } from "./async/json-call.ts";
 export { pause } from "./async/pause.ts";
 export { raceAbortable } from "./async/race-abortable.ts";
 export { AnswerTooLongError, readBytes, readText } from "./async/read-text.ts";

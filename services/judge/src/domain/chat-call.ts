@@ -1,8 +1,9 @@
 /** Asks a model one question over an OpenAI-compatible API, and computes what the answer cost. */
 
+import { RemoteUnavailableError } from "@hone/core";
 import { z } from "zod";
 import type { ConfigOf, JudgeParts } from "./judge-parts.ts";
-import { RemoteUnavailableError, remoteCall } from "./remote-call.ts";
+import { remoteCall } from "./remote-call.ts";
 
 type ChatConfig = Pick<
   ConfigOf<"llm">,
