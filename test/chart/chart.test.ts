@@ -363,6 +363,7 @@ describe("keys of run files", { skip }, () => {
       ["HONE_JUDGE_KEY_GRADER", "judge"],
       ["HONE_ENDPOINT_KEY", "agent-rollout"],
       ["HONE_TOOL_WEB", "agent-rollout"],
+      ["HONE_TEACHER_KEY", "trainer"],
       ["HONE_DATASET_KEY", "dataset"],
     ] as const) {
       const pods = podsOf(await render(program, { profile: "cpu", set: set(variable) }));

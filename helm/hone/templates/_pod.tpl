@@ -121,6 +121,7 @@ capabilities: { drop: [ALL] }
 dataset: [HONE_DATASET_KEY]
 agent-rollout: [HONE_ENDPOINT_KEY, HONE_TOOL_]
 judge: [HONE_JUDGE_KEY]
+trainer: [HONE_TEACHER_KEY]
 {{- end -}}
 
 {{/* Whether code that run files name may run, for the services that would run it. */}}

@@ -43,12 +43,13 @@ export {
   type JudgeConfig,
   type JudgeKind,
 } from "./run-file/schema/judges.ts";
-export type { Endpoint } from "./run-file/schema/model-endpoint.ts";
+export type { Endpoint, TeacherEndpoint } from "./run-file/schema/model-endpoint.ts";
 export { runFileSchema } from "./run-file/schema/run-file-schema.ts";
 export {
   CRITIC,
   hasCritic,
   hasReference,
+  isFirstVersion,
   isTraining,
   type OtherModel,
   otherModels,

@@ -30,8 +30,11 @@ export { compareTokens } from "./algorithm/correction/tokens.ts";
 export {
   type DistillationConfig,
   distillationAdvantages,
+  distillationSchema,
+  listOfTeachers,
   type TeacherConfig,
   type TeacherScores,
+  teacherSchema,
   teaches,
 } from "./algorithm/distillation/distillation.ts";
 export { estimateKl, estimateOf, KlKind, KlLossKind, MAX_K3 } from "./algorithm/kl/estimators.ts";

@@ -2,6 +2,7 @@
 
 import { homedir, totalmem } from "node:os";
 import {
+  BoundKeys,
   type CodeGate,
   environmentInteger,
   type ModelFolders,
@@ -30,6 +31,8 @@ export interface TrainerServiceConfig extends BaseConfig {
   readonly hub: HubSettings;
   /** Runs code that run files name, such as a user's advantage algorithm. */
   readonly gate: CodeGate;
+  /** Keys of teachers behind an API, bound to their hosts. */
+  readonly teacherKeys: BoundKeys;
   /** The folders that pretrained models may be read from. */
   readonly modelFolders: ModelFolders;
 }
@@ -60,6 +63,9 @@ const DEFAULT_NODES_PORT = 29_400;
 
 /** Short, so that a killed trainer costs only seconds, and long compared with a slow answer of the database. */
 const DEFAULT_LEASE_MS = 5_000;
+
+/** The beginning of the names of all variables with keys of teachers. */
+const TEACHER_KEY_PREFIX = "HONE_TEACHER_KEY";
 
 const MIB = 2 ** 20;
 
@@ -113,6 +119,7 @@ export function readTrainerConfig(environment: Environment): TrainerServiceConfi
           },
     hub,
     gate: readCodeGate(environment, base.filesDir),
+    teacherKeys: new BoundKeys(TEACHER_KEY_PREFIX, environment, "the trainer"),
     modelFolders: readModelFolders(environment, [base.filesDir, base.stateDir, hub.cacheDir]),
   };
 }

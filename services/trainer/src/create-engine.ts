@@ -3,7 +3,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { valueSpecOf } from "@hone/checkpoint";
-import { CRITIC, hasCritic, otherModels, teacherName } from "@hone/config";
+import { type BoundKeys, CRITIC, hasCritic, isFirstVersion, teacherName } from "@hone/config";
 import { deriveSeed } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { loadTokenizer } from "@hone/tokenizer";
@@ -14,6 +14,7 @@ import type { RunRecord } from "./domain/run/run-record.ts";
 import type { RunFolders } from "./domain/state/run-folders.ts";
 import type { TrainingEngine } from "./domain/step/training-engine.ts";
 import type { Teacher, Teachers } from "./domain/teachers/teacher.ts";
+import { EndpointTeacher } from "./endpoint-teacher.ts";
 import type { EngineConfig } from "./engine/engine-config.ts";
 import { OnnxTrainingEngine } from "./engine/onnx-training-engine.ts";
 import { ScoringTeacher } from "./engine/scoring-teacher.ts";
@@ -25,6 +26,8 @@ import { FsdpTrainingEngine } from "./fsdp/fsdp-training-engine.ts";
 /** What is needed to create an engine. */
 export interface EngineMeans extends EngineResources {
   readonly torch: TorchFinder;
+  /** Keys of teachers behind an API. */
+  readonly teacherKeys: BoundKeys;
   readonly logger: Logger;
 }
 
@@ -56,16 +59,19 @@ export async function createCritic(
   return new ValueEngine(await engineOf(run, folders, means, model), from?.folder);
 }
 
-/** The engines of a run's teachers that have a model of their own. */
+/** What asks a run's teachers that are not version 0 of its policy. */
 export async function createTeachers(
   run: RunRecord,
   folders: RunFolders,
   means: EngineMeans,
 ): Promise<Teachers> {
-  const names = new Set(otherModels(run.config).map(({ name }) => name));
   const teachers = new Map<number, Teacher>();
-  for (const place of run.config.algorithm.distillation?.teachers.keys() ?? []) {
-    if (!names.has(teacherName(place))) continue;
+  for (const [place, teacher] of run.config.algorithm.distillation?.teachers.entries() ?? []) {
+    if (isFirstVersion(teacher)) continue;
+    if (teacher.endpoint !== undefined) {
+      teachers.set(place, new EndpointTeacher(teacher.endpoint, means.teacherKeys));
+      continue;
+    }
     const { spec, folder } = await loadOtherModel(folders, teacherName(place));
     const start = { kind: "checkpoint", folder } as const;
     const model = { role: EngineRole.teacher, spec, companions: {}, start };

@@ -22,6 +22,7 @@ import { RunSupervisor } from "./domain/run/run-supervisor.ts";
 import { loadUserModules, userModuleProblems } from "./domain/run/user-modules.ts";
 import { dropWorkOfEndedRuns } from "./domain/run/work-janitor.ts";
 import { RunFolders } from "./domain/state/run-folders.ts";
+import { teacherKeyProblems } from "./endpoint-teacher.ts";
 import { memoryProblems } from "./engine-memory.ts";
 import { findModels } from "./find-models.ts";
 import { TorchFinder } from "./fsdp/find-torch.ts";
@@ -67,6 +68,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
             ...memoryProblems(specFromConfig(model), run, config, others),
             ...(await torch.problems(run)),
             ...(await userModuleProblems(run, config.gate)),
+            ...teacherKeyProblems(run, config.teacherKeys),
           ],
           logger,
         }),

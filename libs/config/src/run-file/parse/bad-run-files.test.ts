@@ -126,6 +126,20 @@ describe("bad run files", () => {
       /given \(\{\} for the defaults\), as advantage.kind "gae" compares with the values of a critic/,
     ],
     [
+      "a teacher with two models",
+      "trainer: {",
+      "algorithm: { distillation: { teachers: [{ model: { path: a/b }, endpoint: { baseUrl: 'http://h/v1', model: m } }] } }\ntrainer: {",
+      "algorithm.distillation.teachers[0].endpoint",
+      /left out where the teacher has a model/,
+    ],
+    [
+      "a server that scores at another temperature than the run's",
+      "temperature: 1, maxNewTokens: 16 } }\ntrainer: {",
+      "temperature: 0.7, maxNewTokens: 16 } }\nalgorithm: { distillation: { teachers: [{ endpoint: { baseUrl: 'http://h/v1', model: m } }] } }\ntrainer: {",
+      "algorithm.distillation.teachers[0].endpoint",
+      /left out where rollout.sampling.temperature is 0.7/,
+    ],
+    [
       "a critic whose values nothing reads",
       "trainer: {",
       "trainer: { critic: {},",

@@ -23,6 +23,7 @@ export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* rolloutContradictions(run);
   yield* scheduleContradictions(run);
   yield* criticContradictions(run);
+  yield* distillationContradictions(run);
   yield* evaluationContradictions(run);
   yield* judgeContradictions(run);
   yield* turnContradictions(run);
@@ -135,6 +136,18 @@ function* rolloutContradictions({ rollout, algorithm, judge }: Checked): Generat
       path: ["rollout", "tasksPerStep"],
       allowed: `such that a step has at most ${MAX_ROLLOUTS_PER_STEP} rollouts, ${parts}; here it may have ${count}`,
     };
+  }
+}
+
+function* distillationContradictions({ algorithm, rollout }: Checked): Generator<Contradiction> {
+  for (const [index, { model, endpoint }] of algorithm.distillation?.teachers.entries() ?? []) {
+    const path = ["algorithm", "distillation", "teachers", index, "endpoint"];
+    if (endpoint === undefined) continue;
+    if (model !== undefined) yield { path, allowed: "left out where the teacher has a model" };
+    if (rollout.sampling.temperature !== 1) {
+      const allowed = `left out where rollout.sampling.temperature is ${rollout.sampling.temperature}, as servers score at temperature 1`;
+      yield { path, allowed };
+    }
   }
 }
 

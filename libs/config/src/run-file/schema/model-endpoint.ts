@@ -6,12 +6,12 @@ import { isHttpUrl } from "./http-url.ts";
 const MAX_CHARACTERS = 1_024;
 
 /** The environment variables of agent-rollout that may hold keys of endpoints. */
-export const keyVariableSchema = z
-  .string()
-  .regex(
-    /^HONE_ENDPOINT_KEY(_[A-Z0-9_]{1,64})?$/,
-    "HONE_ENDPOINT_KEY, or a name that begins with HONE_ENDPOINT_KEY_",
-  );
+export const keyVariableSchema = variableOf("HONE_ENDPOINT_KEY");
+
+function variableOf(prefix: string) {
+  const name = new RegExp(`^${prefix}(_[A-Z0-9_]{1,64})?$`);
+  return z.string().regex(name, `${prefix}, or a name that begins with ${prefix}_`);
+}
 
 /** An HTTP address. */
 export const httpUrlSchema = z
@@ -28,4 +28,13 @@ export const modelEndpointSchema = z.strictObject({
   /** Requests that each agent-rollout process sends at the same time. */
   concurrency: z.number().int().min(1).max(1_024).default(16),
 });
+/** A model that scores tokens by the completions of such an API, for the trainer. */
+export const teacherEndpointSchema = modelEndpointSchema.extend({
+  /** The environment variable of the trainer that holds the key, which is sent as a bearer token. */
+  keyVariable: variableOf("HONE_TEACHER_KEY").optional(),
+  /** Requests that the trainer sends at the same time. */
+  concurrency: z.number().int().min(1).max(1_024).default(16),
+});
+export type TeacherEndpoint = z.output<typeof teacherEndpointSchema>;
+
 export type Endpoint = z.output<typeof modelEndpointSchema>;

@@ -10,8 +10,16 @@ export function isTraining({ trainer, warmStart }: Pick<RunConfig, "trainer" | "
 /** Whether the run compares its policy with the reference policy, which is version 0. */
 export function hasReference({ algorithm, trainer }: Pick<RunConfig, "algorithm" | "trainer">): boolean {
   const { kl, reward, distillation } = algorithm;
-  const isTeacher = distillation?.teachers.some(({ model }) => model === undefined) ?? false;
+  const isTeacher = distillation?.teachers.some(isFirstVersion) ?? false;
   return (kl.coefficient > 0 || reward.kl !== undefined || isTeacher) && trainer.steps > 0;
+}
+
+/** Whether a teacher is version 0 of the policy. */
+export function isFirstVersion({
+  model,
+  endpoint,
+}: NonNullable<RunConfig["algorithm"]["distillation"]>["teachers"][number]): boolean {
+  return model === undefined && endpoint === undefined;
 }
 
 /** A model that a run reads beside its policy. */

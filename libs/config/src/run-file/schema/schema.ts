@@ -9,14 +9,17 @@ import { isRunName } from "@hone/core";
 import {
   algorithmSchema,
   curriculumSchema,
+  distillationSchema,
+  listOfTeachers,
   modelPlaceShape,
   samplingSchema,
+  teacherSchema,
   valueLossSchema,
 } from "@hone/rl";
 import { z } from "zod";
 import { agentSchema } from "./agent.ts";
 import { judgesSchema } from "./judges.ts";
-import { modelEndpointSchema } from "./model-endpoint.ts";
+import { modelEndpointSchema, teacherEndpointSchema } from "./model-endpoint.ts";
 import { fileSourceSchema, taskSourceSchema } from "./sources.ts";
 
 const MAX_TASKS_PER_STEP = 10_000;
@@ -138,6 +141,15 @@ const critic = z.strictObject({
   warmupSteps: wholeNumber.min(0).default(0),
 });
 
+const distillation = distillationSchema.extend({
+  teachers: listOfTeachers(
+    teacherSchema.extend({
+      /** A model behind an API that scores the tokens, in place of `model`. */
+      endpoint: teacherEndpointSchema.optional(),
+    }),
+  ),
+});
+
 /** Conversations of a dataset that each update imitates, beside what it learns from rollouts. */
 const supervised = z.strictObject({
   dataset: fileSourceSchema,
@@ -242,7 +254,9 @@ export const runFileKeys = z.strictObject({
     sampling: samplingSchema.prefault({}),
   }),
   judge: judgesSchema,
-  algorithm: algorithmSchema.extend({ supervised: supervised.optional() }).prefault({}),
+  algorithm: algorithmSchema
+    .extend({ distillation: distillation.optional(), supervised: supervised.optional() })
+    .prefault({}),
   trainer,
 });
 

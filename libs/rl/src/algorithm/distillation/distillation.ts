@@ -14,8 +14,8 @@ import { estimateKl, KlKind } from "../kl/estimators.ts";
 
 const MAX_TEACHERS = 8;
 
-const teacherSchema = z.strictObject({
-  /** The model that scores, which has the tokenizer of the policy. Absent = version 0 of the policy itself. */
+export const teacherSchema = z.strictObject({
+  /** The model that scores, which has the tokenizer of the policy. Absent = an endpoint, or version 0 of the policy itself. */
   model: z.strictObject(modelPlaceShape).optional(),
   /** ROLL: opd_kl_coef. */
   coefficient: z.number().positive().max(1e3).default(1),
@@ -24,9 +24,14 @@ const teacherSchema = z.strictObject({
 });
 export type TeacherConfig = z.output<typeof teacherSchema>;
 
-/** `algorithm.distillation` of a run file. */
+/** @param teacher what one teacher may have. */
+export function listOfTeachers<T extends z.ZodType>(teacher: T) {
+  return z.array(teacher).min(1).max(MAX_TEACHERS);
+}
+
+/** `algorithm.distillation` of a run file, without models behind an API. */
 export const distillationSchema = z.strictObject({
-  teachers: z.array(teacherSchema).min(1).max(MAX_TEACHERS),
+  teachers: listOfTeachers(teacherSchema),
   /** How the distance from a teacher is estimated from the sampled tokens. ROLL: kl_penalty. */
   kind: z.enum(KlKind).default(KlKind.k1),
   /** Whether the advantages of the rewards count too. verl: use_task_rewards; ROLL: is_pure_opd is the opposite. */

@@ -54,6 +54,7 @@ describe("askTeachers()", () => {
           logprobs: await saying(-2)(samples),
         }),
       },
+      reporter: { untilAvailable: (_: unknown, action: () => Promise<unknown>) => action() },
       teachers: new Map([[1, { logprobs: saying(-1), close: async () => undefined }]]),
     } as unknown as Context;
     const taught = await askTeachers(context, groups, metrics);

@@ -16,10 +16,11 @@ import {
   teaches,
 } from "@hone/rl";
 import { scoreRollouts } from "../credit/score-rollouts.ts";
+import { WaitOwner } from "../report/wait.ts";
 import { type DescribedTask, fieldsOf } from "../rollouts/task-fields.ts";
 import type { RunContext } from "../run/run-context.ts";
 
-type TeacherContext = Pick<RunContext, "run" | "engine" | "teachers">;
+type TeacherContext = Pick<RunContext, "run" | "engine" | "teachers" | "reporter">;
 
 /** The rollouts of one task. */
 export interface TaughtGroup<R extends Rollout> {
@@ -71,7 +72,7 @@ function pupilsOf<R extends Rollout>(teacher: TeacherConfig, groups: readonly Ta
 }
 
 function scoresOf<R extends Rollout>(
-  { run, engine, teachers }: TeacherContext,
+  { run, engine, teachers, reporter }: TeacherContext,
   place: number,
   rollouts: readonly R[],
 ): Promise<ReadonlyMap<R, Float32Array>> {
@@ -80,7 +81,9 @@ function scoresOf<R extends Rollout>(
   return scoreRollouts(rollouts, async (samples) =>
     teacher === undefined
       ? (await engine.referenceLogprobs(samples, { temperature })).logprobs
-      : teacher.logprobs(samples, { temperature }),
+      : reporter.untilAvailable({ text: `teacher ${place}`, owner: WaitOwner.you }, () =>
+          teacher.logprobs(samples, { temperature }),
+        ),
   );
 }
 
