@@ -210,6 +210,15 @@ export function testTrainingEngine(tested: EngineUnderTest): void {
         assert.notDeepEqual(weights["lm_head.weight"], source!.weights["lm_head.weight"]);
       }, pretrained));
 
+    test("an engine that loads a checkpoint only to score with it needs no optimizer", () =>
+      withEngine(async (engine) => {
+        const samples = samplesOf(1, 3);
+        await engine.load(PRETRAINED);
+        const { logprobs } = await engine.logprobs(samples);
+        await engine.initialise();
+        assert.deepEqual((await engine.logprobs(samples)).logprobs, logprobs);
+      }, pretrained));
+
     test("adapters are trained on an unchanged base, and go on bit for bit from a saved state", () =>
       withEngine(async (engine, folder) => {
         await engine.initialise();
