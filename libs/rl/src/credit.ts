@@ -100,9 +100,9 @@ export function assignCredit<R extends Rollout>(
     task,
     rollouts: rollouts.map(({ rollout, reward }, i) => {
       const found = advantages.groups[group]![i]!;
-      const added = taught?.get(rollout);
-      if (added === undefined) return { rollout, reward, ...found };
       const worth = distillation?.useRewards === false ? withoutReward(found) : found;
+      const added = taught?.get(rollout);
+      if (added === undefined) return { rollout, reward, ...worth };
       return { rollout, reward, ...addToTokens({ rollout, ...worth }, added) };
     }),
   }));

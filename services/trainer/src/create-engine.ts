@@ -66,19 +66,33 @@ export async function createTeachers(
   means: EngineMeans,
 ): Promise<Teachers> {
   const teachers = new Map<number, Teacher>();
-  for (const [place, teacher] of run.config.algorithm.distillation?.teachers.entries() ?? []) {
-    if (isFirstVersion(teacher)) continue;
-    if (teacher.endpoint !== undefined) {
-      teachers.set(place, new EndpointTeacher(teacher.endpoint, means.teacherKeys));
-      continue;
+  try {
+    for (const [place, teacher] of run.config.algorithm.distillation?.teachers.entries() ?? []) {
+      if (isFirstVersion(teacher)) continue;
+      teachers.set(
+        place,
+        teacher.endpoint === undefined
+          ? await teacherOfModel(run, folders, means, place)
+          : new EndpointTeacher(teacher.endpoint, means.teacherKeys),
+      );
     }
-    const { spec, folder } = await loadOtherModel(folders, teacherName(place));
-    const start = { kind: "checkpoint", folder } as const;
-    const model = { role: EngineRole.teacher, spec, companions: {}, start };
-    const engine = await engineOf(run, folders, means, model);
-    teachers.set(place, new ScoringTeacher(engine, folder));
+    return teachers;
+  } catch (error) {
+    await Promise.all([...teachers.values()].map((each) => each.close()));
+    throw error;
   }
-  return teachers;
+}
+
+async function teacherOfModel(
+  run: RunRecord,
+  folders: RunFolders,
+  means: EngineMeans,
+  place: number,
+): Promise<Teacher> {
+  const { spec, folder } = await loadOtherModel(folders, teacherName(place));
+  const start = { kind: "checkpoint", folder } as const;
+  const model = { role: EngineRole.teacher, spec, companions: {}, start };
+  return new ScoringTeacher(await engineOf(run, folders, means, model), folder);
 }
 
 async function modelOf(

@@ -57,6 +57,20 @@ describe("distillation in the credit of a step", () => {
     ]);
   });
 
+  test("without rewards, a rollout that no teacher scores is worth nothing", () => {
+    const algorithm = { advantage: { kind: "rloo" }, distillation: { teachers: [{}], useRewards: false } };
+    const { groups } = assignCredit([{ task: 0, rollouts }], algorithmSchema.parse(algorithm), {
+      taught: new Map(),
+    });
+    assert.deepEqual(
+      groups[0]!.rollouts.map(({ advantage, tokenAdvantages }) => [advantage, tokenAdvantages]),
+      [
+        [0, undefined],
+        [0, undefined],
+      ],
+    );
+  });
+
   test("without rewards, is all that a token is worth", () => {
     const alone = { advantage: -0.25, tokens: [0.5, -1] };
     assert.deepEqual(creditWith({ useRewards: false }), [
