@@ -1,29 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { ConfigError, type ConfigProblem } from "../../errors.ts";
 import { parseRunFile } from "./parse-run-file.ts";
-
-const RUN = `
-name: frozen-lake
-seed: 7
-model: { init: { architecture: qwen3, hiddenSize: 64, numLayers: 3, numHeads: 4, tokenizer: tokenizer.json } }
-dataset:
-  train: { source: environment, environment: frozen_lake, seeds: { from: 0, to: 1000 } }
-  eval: { source: environment, environment: frozen_lake, seeds: { from: 2000, to: 2100 } }
-agent: { name: frozen_lake, config: { historyTurns: 0 } }
-rollout: { tasksPerStep: 32, groupSize: 8, sampling: { temperature: 1, maxNewTokens: 16 } }
-trainer: { steps: 200, eval: { every: 20 }, optimizer: { kind: adamw, learningRate: 0.001 } }
-`;
-
-function problemsOf(text: string): readonly ConfigProblem[] {
-  try {
-    parseRunFile(text);
-    return [];
-  } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    return error.problems;
-  }
-}
+import { problemsOf, RUN } from "./testing.ts";
 
 describe("run files with a wrong key", () => {
   const refusals: Array<[what: string, from: string, to: string, key: string, allowed: RegExp]> = [
@@ -240,7 +218,7 @@ describe("run files with a wrong key", () => {
     test(`refuses ${what}`, () => {
       const text = RUN.replace(from, to);
       assert.notEqual(text, RUN);
-      const problem = problemsOf(text).find((candidate) => candidate.key === key);
+      const problem = problemsOf(() => parseRunFile(text)).find((candidate) => candidate.key === key);
       assert.match(problem?.allowed ?? "accepted", allowed);
     });
   }
