@@ -56,4 +56,30 @@ describe("memoryProblems()", () => {
       );
     });
   }
+
+  test("names the model of a critic or a teacher that is too large, with its own place", () => {
+    const small = resolveModelSpec({ vocabSize: 32, hiddenSize: 8, numLayers: 1, numHeads: 2 });
+    const run = runOf(128, 128);
+    const optimizer = { kind: "adamw", learningRate: 0.1 };
+    const { algorithm, trainer } = testConfig({
+      algorithm: {
+        advantage: { kind: "gae" },
+        distillation: { teachers: [{ model: { path: "a/teacher" } }] },
+      },
+      trainer: { steps: 1, optimizer, critic: { model: { path: "a/critic" } } },
+    });
+    const config = { ...run, algorithm, trainer: { ...trainer, engine: run.trainer.engine } };
+    for (const [name, key, place] of [
+      ["critic", "trainer.critic.model", "a/critic"],
+      ["teacher-0", "algorithm.distillation.teachers[0].model", "a/teacher"],
+    ] as const) {
+      const others = new Map([
+        ["critic", small],
+        ["teacher-0", small],
+        [name, spec],
+      ]);
+      const [problem] = memoryProblems(small, config, resources(2), others);
+      assert.deepEqual([problem?.key, problem?.valueJson], [key, JSON.stringify(place)]);
+    }
+  });
 });

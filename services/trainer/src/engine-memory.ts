@@ -88,22 +88,19 @@ function modelsOf(
   others: ReadonlyMap<string, ModelSpec>,
 ): NamedModel[] {
   const value = "path" in config.model ? config.model.path : config.model.init;
-  const models: NamedModel[] = [{ role: EngineRole.policy, spec: policy, key: "model", value }];
-  if (hasCritic(config)) {
-    const spec = valueSpecOf(others.get(CRITIC) ?? policy);
-    models.push({
-      role: EngineRole.critic,
-      spec,
-      key: others.has(CRITIC) ? "trainer.critic.model" : "model",
-      value,
-    });
-  }
-  for (const { name, key, place } of otherModels(config)) {
+  const own: NamedModel = { role: EngineRole.policy, spec: policy, key: "model", value };
+  const found = otherModels(config).flatMap(({ name, key, place }): NamedModel[] => {
     const spec = others.get(name);
-    if (name === CRITIC || spec === undefined) continue;
-    models.push({ role: EngineRole.teacher, spec, key, value: place.path });
-  }
-  return models;
+    if (spec === undefined) return [];
+    const named = { key, value: place.path };
+    return name === CRITIC
+      ? [{ role: EngineRole.critic, spec: valueSpecOf(spec), ...named }]
+      : [{ role: EngineRole.teacher, spec, ...named }];
+  });
+  const isOwnCritic = hasCritic(config) && !others.has(CRITIC);
+  return isOwnCritic
+    ? [own, { ...own, role: EngineRole.critic, spec: valueSpecOf(policy) }, ...found]
+    : [own, ...found];
 }
 
 /**
