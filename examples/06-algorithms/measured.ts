@@ -1,5 +1,7 @@
 /** What a run of the comparison reached, and the table of all. */
 
+import { meanOf } from "@hone/rl";
+
 /** What `hone evaluations --json` prints, as far as it is read here. */
 interface FoundRun {
   readonly steps: readonly Figures[];
@@ -92,8 +94,4 @@ function withInterval(values: readonly number[]): string {
   if (t === undefined) return mean.toFixed(2);
   const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
   return `${mean.toFixed(2)} ± ${(t * Math.sqrt(variance / values.length)).toFixed(2)}`;
-}
-
-function meanOf(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
 }

@@ -114,7 +114,13 @@ export type {
   TurnSpan,
   VersionSpan,
 } from "./rollout.ts";
-export { checkSample, rolloutTokenCount, sampledTokenCount, versionRange } from "./rollout.ts";
+export {
+  checkSample,
+  rolloutLogprobs,
+  rolloutTokenCount,
+  sampledTokenCount,
+  versionRange,
+} from "./rollout.ts";
 export { isInRange, type NumberRange, numberIn, rangeRule } from "./sampling/number-range.ts";
 export { SAMPLING_PARAMETERS, SamplingEffect, type SamplingParameter } from "./sampling/parameters.ts";
 export {

@@ -113,6 +113,11 @@ export function rolloutTokenCount(rollout: Rollout): number {
   return rollout.samples.reduce((total, sample) => total + sampledTokenCount(sample), 0);
 }
 
+/** [N] log-probabilities of a rollout's sampled tokens when they were sampled, sample by sample. */
+export function rolloutLogprobs({ samples }: Pick<Rollout, "samples">): number[] {
+  return samples.flatMap(({ logprobs }) => Array.from(logprobs));
+}
+
 /**
  * Checks that a sample's parts fit together.
  * @throws {BrokenRecordError} naming the part that does not.

@@ -25,15 +25,13 @@ export const modelEndpointSchema = z.strictObject({
   model: z.string().min(1).max(MAX_CHARACTERS),
   /** The environment variable of agent-rollout that holds the key, which is sent as a bearer token. */
   keyVariable: keyVariableSchema.optional(),
-  /** Requests that each agent-rollout process sends at the same time. */
+  /** Requests that each process, of agent-rollout or for a teacher of the trainer, sends at the same time. */
   concurrency: z.number().int().min(1).max(1_024).default(16),
 });
 /** A model that scores tokens by the completions of such an API, for the trainer. */
 export const teacherEndpointSchema = modelEndpointSchema.extend({
   /** The environment variable of the trainer that holds the key, which is sent as a bearer token. */
   keyVariable: variableOf("HONE_TEACHER_KEY").optional(),
-  /** Requests that the trainer sends at the same time. */
-  concurrency: z.number().int().min(1).max(1_024).default(16),
 });
 export type TeacherEndpoint = z.output<typeof teacherEndpointSchema>;
 

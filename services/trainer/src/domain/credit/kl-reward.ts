@@ -13,6 +13,7 @@ import {
   meanKl,
   Reduction,
   type Rollout,
+  rolloutLogprobs,
 } from "@hone/rl";
 import { WaitOwner } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
@@ -44,8 +45,7 @@ export async function klRewardsOf<R extends Rollout>(
   );
   const rewards = new Map(
     [...reference].map(([each, ofReference]): [R, Float64Array] => {
-      const logprobs = each.samples.flatMap((sample) => Array.from(sample.logprobs));
-      return [each, klRewards(logprobs, ofReference, { ...kl, coefficient })];
+      return [each, klRewards(rolloutLogprobs(each), ofReference, { ...kl, coefficient })];
     }),
   );
   const distance = meanKl(

@@ -11,6 +11,7 @@ import {
   meanKl,
   Reduction,
   type Rollout,
+  rolloutLogprobs,
   type TeacherConfig,
   type TeacherScores,
   teaches,
@@ -59,7 +60,7 @@ export async function askTeachers<R extends Rollout>(
   return new Map(
     [...scores].map(([rollout, ofTeachers]): [R, Float64Array] => [
       rollout,
-      distillationAdvantages(logprobsOf(rollout), ofTeachers, kind),
+      distillationAdvantages(rolloutLogprobs(rollout), ofTeachers, kind),
     ]),
   );
 }
@@ -87,10 +88,6 @@ function scoresOf<R extends Rollout>(
   );
 }
 
-function logprobsOf({ samples }: Rollout): number[] {
-  return samples.flatMap(({ logprobs }) => Array.from(logprobs));
-}
-
 function distancesOf(rollout: Rollout, ofTeacher: Float32Array, kind: DistillationConfig["kind"]): number[] {
-  return logprobsOf(rollout).map((logprob, token) => estimateKl(kind, logprob, ofTeacher[token]!));
+  return rolloutLogprobs(rollout).map((logprob, token) => estimateKl(kind, logprob, ofTeacher[token]!));
 }

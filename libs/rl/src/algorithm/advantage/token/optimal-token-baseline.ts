@@ -14,7 +14,7 @@
 
 import { z } from "zod";
 import { BrokenRecordError } from "../../../errors.ts";
-import type { Rollout } from "../../../rollout.ts";
+import { type Rollout, rolloutLogprobs } from "../../../rollout.ts";
 import { discountedReturns } from "../../returns.ts";
 import {
   defineAdvantage,
@@ -130,10 +130,7 @@ function gradientNorms(row: TokenRow, { rollout, sumsOfSquares }: RewardedRollou
       `an optimal token baseline needs the sum of squared probabilities at each token, and rollout ${index} of task ${task} has none`,
     );
   }
-  const logprobs = inRowOrder(
-    row,
-    rollout.samples.flatMap((sample) => Array.from(sample.logprobs)),
-  );
+  const logprobs = inRowOrder(row, rolloutLogprobs(rollout));
   const squares = inRowOrder(row, sumsOfSquares);
   return Array.from(logprobs, (logprob, token) => gradientNorm(logprob, squares[token]!));
 }
