@@ -3,11 +3,12 @@
  */
 
 import { isDiskFull } from "@hone/core";
+import { isReaderGone } from "./session.ts";
 
 // `hone up` writes to a file where nobody looks on: a disk without room loses its lines, and does not end the stack.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on("error", (error) => {
-    if (!isDiskFull(error)) throw error;
+    if (!isDiskFull(error) && !isReaderGone(error)) throw error;
   });
 }
 

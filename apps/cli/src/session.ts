@@ -54,8 +54,9 @@ export async function runSession(run: (session: Session) => Promise<number>): Pr
     } else if (performance.now() - firstAt > ONE_KEYPRESS_MS) hurry.abort(); // I2
   };
   for (const name of SIGNALS) process.on(name, onSignal);
-  // A reader that closes the pipe (`hone status | head`) is not a failure of the command.
-  process.stdout.on("error", () => stop.abort(new Interrupted("SIGPIPE")));
+  process.stdout.on("error", (error) => {
+    if (isReaderGone(error)) stop.abort(new Interrupted("SIGPIPE"));
+  });
   const parent = watchParent(() => onSignal("SIGTERM")); // I3
   const terminal = new Terminal();
   try {
@@ -73,6 +74,11 @@ export async function runSession(run: (session: Session) => Promise<number>): Pr
     for (const name of SIGNALS) process.off(name, onSignal);
   }
   setTimeout(() => process.exit(), LINGER_MS).unref();
+}
+
+/** Whether nobody reads what is printed any more (`hone status | head`), which is no failure of the command. */
+export function isReaderGone(error: Error): boolean {
+  return "code" in error && error.code === "EPIPE";
 }
 
 /** I4 */
