@@ -136,9 +136,10 @@ async function runPhase(phase: Phase): Promise<void> {
       const { data } = event;
       const file = entryFileOf(data);
       const isSkipped = data.skip !== undefined && data.skip !== false;
-      // A suite adds nothing to what its tests reported, except a suite that is skipped whole: Node reports none of its tests.
-      if ((data.details.type === "suite" && !isSkipped) || isFileItself(data.name, file, event.type))
-        continue;
+      // A suite adds nothing to what its tests reported, except one that is skipped whole, of whose tests Node reports none,
+      // and one of which a hook failed.
+      const isSilent = data.details.type === "suite" && !isSkipped && !isFailedHook(data.details);
+      if (isSilent || isFileItself(data.name, file, event.type)) continue;
       if (isSkipped) {
         totals.skipped++;
         skips.add(file);
@@ -185,6 +186,12 @@ function entryFileOf(data: { readonly file?: string; readonly entryFile?: string
  */
 function isFileItself(name: string, file: string, type: "test:pass" | "test:fail"): boolean {
   return type === "test:pass" && (name === file || join(ROOT, name) === file);
+}
+
+/** Whether a suite failed because of its `before` or `after`, and not only because of its tests. */
+function isFailedHook(details: object): boolean {
+  const error = "error" in details ? details.error : undefined;
+  return error instanceof Error && "failureType" in error && error.failureType === "hookFailed";
 }
 
 function report(
