@@ -4,7 +4,7 @@ import { lakeRun } from "../support/lake-run.ts";
 import { startStack } from "../support/stack.ts";
 import { compareWithRecord, weightDigests } from "./weights.ts";
 
-/* Runs the warm start and 20 steps of the first example. Its evaluations are shortened, as they do not affect weights. */
+/* Runs the warm start and 20 steps of a run on the lake (test/support/lake.yaml). Evaluations are shortened, as they do not affect weights. */
 
 const RUN = {
   name: "golden-lake",
@@ -16,8 +16,8 @@ const RUN = {
 };
 const DEADLINE_MS = 600_000;
 
-test("20 steps of the first example end with the recorded weights", async (context) => {
+test("20 steps on the lake end with the recorded weights", async (context) => {
   await using stack = await startStack();
   const { runId } = await runToEnd(stack, await lakeRun(RUN), { deadlineMs: DEADLINE_MS });
-  compareWithRecord(context, "first example", await weightDigests(stack, runId));
+  compareWithRecord(context, "lake", await weightDigests(stack, runId));
 });

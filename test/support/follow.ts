@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { fromBinary } from "@bufbuild/protobuf";
-import { deadline, runIdOf } from "@hone/core";
+import { deadline, describeError, runIdOf } from "@hone/core";
 import { type Bus, publishBytes, readOrdered, StreamName, subjects } from "@hone/messaging";
 import { type RunEvent, RunEventSchema, RunPhase } from "@hone/proto-gen/run";
 import { eventually } from "@hone/testing";
@@ -68,7 +68,7 @@ export async function runToEnd(
       }
     });
   } catch (error) {
-    throw new Error(await describe(), { cause: error });
+    throw new Error(`${describeError(error)}\n${await describe()}`, { cause: error });
   }
 }
 

@@ -1,4 +1,4 @@
-/** Makes small run files for tests from the first example. */
+/** Makes small run files for tests from `lake.yaml`. */
 
 import { readFile } from "node:fs/promises";
 import path from "node:path";
@@ -7,7 +7,7 @@ import { REPOSITORY } from "./stack.ts";
 
 const EXAMPLE = path.join(REPOSITORY, "examples", "01-frozen-lake");
 
-/** What a test changes in the example. */
+/** What a test changes in the run file. */
 export interface LakeRunOptions {
   readonly name: string;
   readonly steps: number;
@@ -17,7 +17,7 @@ export interface LakeRunOptions {
   readonly warmStartTasks: number;
   /** Held-out tasks. */
   readonly evalTasks: number;
-  /** Replaces the shape of the example's model, but not its tokenizer. */
+  /** Replaces the shape of the model, but not its tokenizer. */
   readonly shape?: Partial<Omit<ModelInit, "tokenizer">>;
   readonly advantage?: RunConfig["algorithm"]["advantage"];
   readonly critic?: RunConfig["trainer"]["critic"];
@@ -26,18 +26,18 @@ export interface LakeRunOptions {
   readonly redundancy?: RunConfig["rollout"]["redundancy"];
 }
 
-/** The example's run file with its agent and tokenizer inlined, so that it can be published. */
+/** The run file with its agent and tokenizer inlined, so that it can be published. */
 export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
-  const example = parseRunFile(await readFile(path.join(EXAMPLE, "run.yaml"), "utf8"));
-  const { warmStart, dataset, rollout, algorithm, trainer } = example;
+  const lake = parseRunFile(await readFile(path.join(import.meta.dirname, "lake.yaml"), "utf8"));
+  const { warmStart, dataset, rollout, algorithm, trainer } = lake;
   if (warmStart === undefined || dataset.eval?.source !== "environment")
-    throw new Error("the example has changed");
+    throw new Error("lake.yaml has no warm start, or no environment to evaluate in");
   const { seeds } = dataset.eval;
   return inlineFiles(
     {
-      ...example,
+      ...lake,
       name: options.name,
-      model: "init" in example.model ? { init: { ...example.model.init, ...options.shape } } : example.model,
+      model: "init" in lake.model ? { init: { ...lake.model.init, ...options.shape } } : lake.model,
       warmStart: { ...warmStart, tasks: options.warmStartTasks },
       dataset: {
         ...dataset,

@@ -1,5 +1,5 @@
 /**
- * Measures the first example on all six services, started by the command line as a user does, with tracing.
+ * Measures a run on the lake (test/support/lake.yaml) on all six services, started by the command line as a user does, with tracing.
  *
  * P1: only steps after the warm-up steps count, when code is compiled and queues are filled.
  * P2: messages and bytes are counted by the bus server in both directions, CPU time by the system per process.
