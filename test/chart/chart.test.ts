@@ -135,7 +135,7 @@ describe("the chart", { skip }, () => {
     assert.deepEqual(bare, []);
   });
 
-  test("the run file of `helm test` is generated from the first example", async () => {
+  test("the run file of `helm test` is generated from the run file of the tests", async () => {
     const kept = JSON.parse(readFileSync(path.join(CHART, "files", "test-run.json"), "utf8"));
     const made = await lakeRun({
       name: "helm-test",

@@ -5,7 +5,7 @@ import { runToEnd } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack } from "../support/stack.ts";
 
-/* Runs a step of the first example with each advantage and each loss that a run file can name: from the file to weights that moved. */
+/* Runs a step on the lake with each advantage and each loss that a run file can name: from the file to weights that moved. */
 
 interface Chosen {
   readonly kind: string;

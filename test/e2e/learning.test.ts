@@ -6,7 +6,7 @@ import { eventually } from "@hone/testing";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 
-/* Runs a short version of the first example with the command line: the reward rises, and the output shows it. */
+/* Runs a short run on the lake with the command line: the reward rises, and the output shows it. */
 
 const RUN = {
   name: "learns",
@@ -26,7 +26,7 @@ interface StepRow {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
-describe("a short run of the first example", () => {
+describe("a short run on the lake", () => {
   let stack: TestStack;
   let output = "";
   let steps: StepRow[] = [];

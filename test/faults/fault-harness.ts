@@ -1,5 +1,3 @@
-/** A stack whose services a test disturbs. Its runs are compared with an undisturbed run. */
-
 import assert from "node:assert/strict";
 import { deadline, runIdOf } from "@hone/core";
 import { BucketName, openBucket, readOrdered, StreamName, subjects } from "@hone/messaging";
@@ -15,6 +13,7 @@ import { complaintsAbout } from "../kill/compare-outcomes.ts";
 import { MomentControl } from "../kill/moment-control.ts";
 import { RUN } from "../kill/moments.ts";
 import { type RunOutcome, readOutcome } from "../kill/run-outcome.ts";
+import { failureOf } from "../support/failure.ts";
 import { publishRequest, untilEnded } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
@@ -114,7 +113,7 @@ async function outcomeOf(
     await Promise.all([ended, disturbing]);
     return await readOutcome(stack, runId);
   } catch (error) {
-    throw new Error(`${name}: ${String(error)}\n\n${await stack.describe()}`, { cause: error });
+    throw failureOf(error, await stack.describe());
   }
 }
 

@@ -3,6 +3,7 @@ import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { eventually, temporaryFolder } from "@hone/testing";
+import { failureOf } from "../support/failure.ts";
 import { findPython } from "../support/find-python.ts";
 import { publishRequest } from "../support/follow.ts";
 import { runPython } from "../support/run-python.ts";
@@ -107,7 +108,7 @@ describe("official clients against a session", { timeout: 300_000 }, () => {
     };
     await publishRequest(stack.bus, JSON.stringify(run));
     const opened = held.opened(GROUP_SIZE, OPEN_MS).catch(async (cause) => {
-      throw new Error(await stack.describe(), { cause });
+      throw failureOf(cause, await stack.describe());
     });
     const [first, second] = await opened;
     Object.assign(sessions, { first, second });

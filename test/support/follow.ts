@@ -2,10 +2,11 @@
 
 import assert from "node:assert/strict";
 import { fromBinary } from "@bufbuild/protobuf";
-import { deadline, describeError, runIdOf } from "@hone/core";
+import { deadline, runIdOf } from "@hone/core";
 import { type Bus, publishBytes, readOrdered, StreamName, subjects } from "@hone/messaging";
 import { type RunEvent, RunEventSchema, RunPhase } from "@hone/proto-gen/run";
 import { eventually } from "@hone/testing";
+import { failureOf } from "./failure.ts";
 import type { TestStack } from "./stack.ts";
 
 type EventOf<Case extends RunEvent["kind"]["case"]> = Extract<RunEvent["kind"], { case: Case }>;
@@ -68,7 +69,7 @@ export async function runToEnd(
       }
     });
   } catch (error) {
-    throw new Error(`${describeError(error)}\n${await describe()}`, { cause: error });
+    throw failureOf(error, await describe());
   }
 }
 

@@ -5,6 +5,8 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { describe, test } from "node:test";
 
+/** What shells report for a process that was interrupted. */
+const INTERRUPTED = 130;
 const MAIN = path.join(import.meta.dirname, "main.ts");
 
 /** Runs a command whose output nobody reads, as `head` leaves it. */
@@ -19,7 +21,7 @@ describe("a command whose reader has gone", () => {
   test("ends without a stack trace", async () => {
     const { code, errors } = await runUnread("validate", "examples/01-frozen-lake/run.yaml");
     assert.equal(errors, "");
-    assert.notEqual(code, 1);
+    assert.ok(code === 0 || code === INTERRUPTED, `exit code ${code}`);
   });
 
   test("prints its help to nobody", async () => {

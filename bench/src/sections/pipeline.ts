@@ -27,7 +27,7 @@ interface PipelineShape {
   readonly countedSteps: number;
 }
 
-/** The example's step, but fewer steps and a shorter warm start. */
+/** The run file's step, but fewer steps and a shorter warm start. */
 const FULL: PipelineShape = {
   tasksPerStep: 32,
   minibatches: 8,
@@ -82,7 +82,7 @@ export async function measurePipeline(settings: BenchSettings): Promise<Section>
   const waits = await readRolloutWaits((path) => stack.page(path), runId, steps);
   return {
     name: "pipeline",
-    title: `The first example, all six services: ${counted.length} steps of ${shape.tasksPerStep} tasks behind ${shape.warmSteps} warm ones`,
+    title: `GRPO on the lake, all six services: ${counted.length} steps of ${shape.tasksPerStep} tasks behind ${shape.warmSteps} warm ones`,
     rows: [
       ...stepRows(counted, waits),
       ...busRows(first, last, counted),

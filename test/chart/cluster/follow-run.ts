@@ -5,6 +5,7 @@ import { deadline } from "@hone/core";
 import { type Bus, connectBus, followOrdered, runOfEvent, StreamName, subjects } from "@hone/messaging";
 import { type RunEvent, RunEventSchema } from "@hone/proto-gen/run";
 import postgres from "postgres";
+import { failureOf } from "../../support/failure.ts";
 import type { LocalCluster } from "./local-cluster.ts";
 
 export const RUN_DEADLINE_MS = 600_000;
@@ -59,7 +60,7 @@ export async function followRun(
       }
     });
   } catch (error) {
-    throw new Error(cluster.describe(), { cause: error });
+    throw failureOf(error, cluster.describe());
   }
   return events;
 }
