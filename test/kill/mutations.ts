@@ -30,7 +30,7 @@ export const MUTATIONS = {
     replacement: `${BEGIN} if (options.stream === "JOBS") entry.delivery.ack();`,
     victim: "agent-rollout",
     moment: "rollouts-half-done",
-    complaint: /did not end by itself[\s\S]*rollouts of step 2/,
+    complaint: /Waited \d+ ms for the end of[\s\S]*rollouts of step 2/,
   },
   "episode acknowledged before its score is stored": {
     file: CONSUME_WORK,
@@ -38,7 +38,7 @@ export const MUTATIONS = {
     replacement: `${BEGIN} if (options.stream === "EPISODES") entry.delivery.ack();`,
     victim: "judge",
     moment: "episodes-half-judged",
-    complaint: /did not end by itself[\s\S]*rollouts of step 2/,
+    complaint: /Waited \d+ ms for the end of[\s\S]*rollouts of step 2/,
   },
   "episodes trained twice": {
     file: "services/trainer/src/domain/run/run-loop.ts",
@@ -52,9 +52,9 @@ export const MUTATIONS = {
     replacement: `const { readdirSync, readFileSync } = await import("node:fs");
       const { createHash } = await import("node:crypto");
       const states = run.stateFolder.replace(/[^/]+$/, "");
-      const names = readdirSync(folders.absolute(states)).filter((name) => !name.startsWith("."));
+      const names = readdirSync(context.folders.absolute(states)).filter((name) => !name.startsWith("."));
       const stateFolder = states + names.sort().at(-1);
-      const weights = readFileSync(folders.absolute(stateFolder) + "/model.safetensors");
+      const weights = readFileSync(context.folders.absolute(stateFolder) + "/model.safetensors");
       Object.assign(run, { stateFolder, stateDigest: createHash("sha256").update(weights).digest("hex"), stateFiles: {} });`,
     victim: "trainer",
     moment: "state-renamed",
