@@ -209,6 +209,7 @@ function jobOf(
     limits: { maxTurns, maxContextTokens, deadlineMs, maxAttempts: 1 },
     lowestVersion: VERSION,
     highestVersion: VERSION,
+    maxStaleness: undefined,
     tokenizerPath: "",
     tokenizerDigest: "",
   };

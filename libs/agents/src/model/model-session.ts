@@ -3,7 +3,8 @@
  *
  * S1: A call that would exceed the rollout's turns or context fails with LimitReachedError.
  * S2: The error that ended a call is remembered: an agent that catches it does not change how its rollout ends.
- * S3: The attempt's clock is stopped during a call, and the time of the successful generation is charged afterwards, so a dead
+ * S3: Where the attempt's tokens must not grow too old, a call may use no version that is too far ahead of its first token.
+ * S4: The attempt's clock is stopped during a call, and the time of the successful generation is charged afterwards, so a dead
  *     or busy replica costs the attempt nothing.
  */
 
@@ -22,7 +23,7 @@ import {
 } from "@hone/telemetry";
 import { type ChatMessage, type ChatRenderer, ChatTemplateError, type ChatTool } from "@hone/tokenizer";
 import { AttemptTimedOutError, LimitReachedError, ModelCallAbandonedError } from "../errors.ts";
-import type { Policy, PolicyGeneration } from "../policies/policy.ts";
+import type { GenerateCall, Policy, PolicyGeneration } from "../policies/policy.ts";
 import type { AttemptClock } from "../rollout/attempt-clock.ts";
 import type { Conversation, PreparedCall, ReadAnswerMessage, RecordedTurn } from "../rollout/conversation.ts";
 import type { RolloutObserver } from "../rollout/rollout-observer.ts";
@@ -48,6 +49,8 @@ export interface ModelSessionOptions {
   readonly maxContextTokens: number;
   readonly lowestVersion: number;
   readonly highestVersion: number;
+  /** See {@link GenerateCall.maxStaleness}; it counts from the attempt's first token. */
+  readonly maxStaleness?: number | undefined;
   /** Sampling seed of a turn. */
   readonly seedOfTurn: (turn: number) => number;
   readonly observer?: RolloutObserver | undefined;
@@ -94,6 +97,7 @@ export class ModelSession {
   failure: unknown;
   readonly #options: ModelSessionOptions;
   #started = 0;
+  #firstVersion: number | undefined;
 
   constructor(options: ModelSessionOptions) {
     this.#options = options;
@@ -137,6 +141,11 @@ export class ModelSession {
       if (!isOwn) this.failure = error;
       throw error;
     }
+  }
+
+  /** Version of the attempt's first token; undefined before it. */
+  get firstVersion(): number | undefined {
+    return this.#firstVersion;
   }
 
   async #call(given: readonly ChatMessage[], options: CallOptions): Promise<ModelAnswer> {
@@ -240,7 +249,7 @@ export class ModelSession {
         sessionId: `${sessionId}/${prepared.conversation}`,
         groupId,
         lowestVersion: this.#options.lowestVersion,
-        highestVersion: this.#options.highestVersion,
+        ...this.#newestVersion(),
         deadlineMs: clock.remainingMs,
         trace: contextOf(span, trace),
         signal,
@@ -250,6 +259,7 @@ export class ModelSession {
       const generation = watch?.cut(made) ?? made;
       chargedMs = generation.generationMs;
       this.generationMs += chargedMs;
+      this.#firstVersion ??= generation.versions[0]?.version;
       describe(span, prepared, generation);
       return generation;
     } catch (error) {
@@ -259,9 +269,18 @@ export class ModelSession {
       if (error instanceof DeadlineError) throw new AttemptTimedOutError(clock.deadlineMs);
       throw error;
     } finally {
-      clock.start(chargedMs); // S3
+      clock.start(chargedMs); // S4
       span.end();
     }
+  }
+
+  /** S3 */
+  #newestVersion(): Pick<GenerateCall, "highestVersion" | "maxStaleness"> {
+    const { highestVersion, maxStaleness } = this.#options;
+    if (maxStaleness === undefined) return { highestVersion };
+    const first = this.#firstVersion;
+    const newest = first === undefined ? highestVersion : Math.min(highestVersion, first + maxStaleness);
+    return { highestVersion: newest, maxStaleness };
   }
 
   /** Stops the policy when a stop text is complete, and removes the tokens that were generated after it. */

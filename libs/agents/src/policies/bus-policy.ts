@@ -255,6 +255,7 @@ function toWire(call: GenerateCall): GenerateRequest {
     groupId: call.groupId,
     lowestVersion: call.lowestVersion,
     highestVersion: call.highestVersion,
+    ...(call.maxStaleness !== undefined && { maxStaleness: call.maxStaleness }),
     deadlineMs: Math.min(MAX_UINT32, Math.max(1, Math.ceil(call.deadlineMs))),
     isStreaming: call.onTokens !== undefined,
   });

@@ -23,6 +23,8 @@ export interface GenerateCall {
   readonly groupId: string;
   readonly lowestVersion: number;
   readonly highestVersion: number;
+  /** The call ends as stale once the policy is more than this many versions ahead of its first token. @default it never does */
+  readonly maxStaleness?: number | undefined;
   /** Longest time that the generation itself may take; waiting for a replica does not count. */
   readonly deadlineMs: number;
   readonly trace: Context;

@@ -130,6 +130,7 @@ function jobWith(historyTurns: number | null): RolloutJob {
     limits: { maxTurns: 6, maxContextTokens: 160, deadlineMs: 60_000, maxAttempts: 1 },
     lowestVersion: VERSION,
     highestVersion: VERSION,
+    maxStaleness: undefined,
     resumption: 0,
     tokenizerPath: "",
     tokenizerDigest: "",

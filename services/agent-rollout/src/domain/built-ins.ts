@@ -18,14 +18,15 @@ import { reactAgent } from "./agents/react/react-agent.ts";
 import { singleTurnAgent } from "./agents/single-turn/single-turn-agent.ts";
 import { toolAgent } from "./agents/tool-agent/tool-agent.ts";
 import { FrozenLake, frozenLakeConfigSchema } from "./environments/frozen-lake/frozen-lake.ts";
-import { SlowEnvironment } from "./environments/slow-environment.ts";
+import { logNormalMs, SlowEnvironment } from "./environments/slow-environment.ts";
 import { makePythonTool, pythonConfigSchema } from "./tools/python.ts";
 
 registerEnvironment("frozen_lake", {
   configSchema: frozenLakeConfigSchema,
   create: (config) => {
     const lake = new FrozenLake(config);
-    return config.stepDelayMs === 0 ? lake : new SlowEnvironment(lake, config.stepDelayMs);
+    const { stepDelayMs, stepDelaySigma } = config;
+    return stepDelayMs === 0 ? lake : new SlowEnvironment(lake, logNormalMs(stepDelayMs, stepDelaySigma));
   },
 });
 

@@ -23,6 +23,8 @@ export interface RolloutJob {
   readonly limits: RolloutLimits;
   readonly lowestVersion: number;
   readonly highestVersion: number;
+  /** It is of no use once the policy is more than this many versions ahead of its first token; undefined = only the range counts. */
+  readonly maxStaleness: number | undefined;
   /** How often the run had been resumed after a failure. */
   readonly resumption: number;
   /** Folder of the tokenizer's files, below the state folder, and their digest. */

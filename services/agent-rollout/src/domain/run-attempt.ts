@@ -3,24 +3,21 @@
  *
  * A1: It never rejects: the end of the attempt is its value.
  * A2: It settles when its time is over or its signal aborts, even if the agent ignores that.
- * A3: The outcome follows, in this order, from: the signal or the clock, a failed call of the model or the environment (even
- *     if the agent caught the error), an error of the agent, the agent's result.
+ * A3: It ends as stale as soon as its first token is older than the job allows, even while a tool works.
+ * A4: The outcome follows, in this order, from: the signal or the clock, a failed call of the model or the environment (even
+ *     if the agent caught the error), an error of the agent, the agent's result (see verdict.ts).
  */
 
 import {
   type AgentResult,
   AttemptClock,
   AttemptTimedOutError,
-  BadRowError,
   Conversation,
   type Environment,
   HoneChatModel,
-  LimitReachedError,
   ModelSession,
   type Policy,
-  PolicyRefusedError,
   PolicyStaleError,
-  PolicyUnavailableError,
   type PreparedAgent,
   RolloutEnvironment,
   type RolloutObserver,
@@ -31,10 +28,9 @@ import {
 } from "@hone/agents";
 import {
   deadline,
-  describeError,
   groupIdOf,
   Outcome,
-  RetryableError,
+  type RetryableError,
   rolloutIdOf,
   slotKey,
   TerminalError,
@@ -50,12 +46,12 @@ import {
   SpanName,
   withSpan,
 } from "@hone/telemetry";
-import { type ChatRenderer, EncodingLimitError } from "@hone/tokenizer";
+import type { ChatRenderer } from "@hone/tokenizer";
 import type { Endpoints } from "./endpoints.ts";
-import { RolloutCancelledError, ServiceStoppingError } from "./errors.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 import { AttemptSessions } from "./sessions/attempt-sessions.ts";
 import type { SessionHost } from "./sessions/session-host.ts";
+import { returnedVerdict, type Verdict, verdictOf } from "./verdict.ts";
 
 /** What an attempt needs besides its job. */
 export interface AttemptParts {
@@ -78,6 +74,8 @@ export interface AttemptOptions {
   /** Aborts with a RolloutCancelledError or a ServiceStoppingError as its reason. */
   readonly signal: AbortSignal;
   readonly trace: Context;
+  /** See {@link RolloutOptions}. */
+  readonly onVersion?: (listener: (version: number) => void) => () => void;
   /** Observes the attempt. @default none */
   readonly observer?: RolloutObserver | undefined;
 }
@@ -91,12 +89,6 @@ export type AttemptEnd =
   /** Something outside the agent failed. */
   | { readonly kind: "infra_failed"; readonly record: AttemptRecord; readonly isRetryable: boolean }
   /** One of Hone's own parts was missing, so nothing is published and the job goes back to the queue. */
-  | { readonly kind: "given_back"; readonly error: unknown };
-
-/** How an attempt ended, before its record is put together. */
-type Verdict =
-  | { readonly kind: "ended"; readonly outcome: Outcome; readonly reason: string }
-  | { readonly kind: "infra_failed"; readonly reason: string; readonly isRetryable: boolean }
   | { readonly kind: "given_back"; readonly error: unknown };
 
 /** Used as the number of a turn to derive the seed of tools. No real turn has this number, so no sampling shares the seed. */
@@ -152,6 +144,7 @@ async function runTraced(
   let sessions: AttemptSessions | undefined;
   let result: AgentResult = {};
   let verdict: Verdict;
+  const endWatch = watchAge(job, options, () => session?.firstVersion, stop); // A3
   try {
     over.signal.throwIfAborted();
     const inner = parts.makeEnvironment?.();
@@ -178,6 +171,7 @@ async function runTraced(
     verdict = verdictOf(cause, job);
   } finally {
     clock.end();
+    endWatch();
     options.signal.removeEventListener("abort", onAbort);
     over.abort(ATTEMPT_OVER);
     sessions?.close();
@@ -222,6 +216,25 @@ async function runTraced(
     : { kind: "infra_failed", record, isRetryable: verdict.isRetryable };
 }
 
+/** Stops an attempt whose first token has become too old (A3). @returns a function that ends the watch. */
+function watchAge(
+  { maxStaleness }: RolloutJob,
+  { onVersion }: AttemptOptions,
+  firstVersion: () => number | undefined,
+  stop: (reason: unknown) => void,
+): () => void {
+  if (maxStaleness === undefined || onVersion === undefined) return () => undefined;
+  return onVersion((version) => {
+    const first = firstVersion();
+    if (first === undefined || version <= first + maxStaleness) return;
+    stop(
+      new PolicyStaleError(
+        `its first token is of version ${first}, version ${version} is being trained, and at most ${maxStaleness} may lie between them`,
+      ),
+    );
+  });
+}
+
 function openSession(
   job: RolloutJob,
   { renderer, policy, script }: AttemptParts,
@@ -250,6 +263,7 @@ function openSession(
     maxContextTokens: job.limits.maxContextTokens,
     lowestVersion: job.lowestVersion,
     highestVersion: job.highestVersion,
+    maxStaleness: job.maxStaleness,
     seedOfTurn: (turn) => turnSeed(job.runSeed, job.slot, turn),
     observer,
   });
@@ -310,37 +324,6 @@ function sumOf(parts: readonly Readonly<Record<string, number>>[]): Record<strin
     for (const [name, value] of Object.entries(part)) sum[name] = (sum[name] ?? 0) + value;
   }
   return sum;
-}
-
-/** A3, for an agent that returned. */
-function returnedVerdict(result: AgentResult, failure: unknown, job: RolloutJob): Verdict {
-  if (failure !== undefined) return verdictOf(failure, job);
-  if (result.isTruncated !== true) return { kind: "ended", outcome: Outcome.completed, reason: "" };
-  return {
-    kind: "ended",
-    outcome: Outcome.truncated,
-    reason: "the limit of turns or of the environment's steps was reached",
-  };
-}
-
-/** A3, for an attempt that something ended. */
-function verdictOf(error: unknown, job: RolloutJob): Verdict {
-  const reason = describeError(error);
-  const ended = (outcome: Outcome): Verdict => ({ kind: "ended", outcome, reason });
-  if (error instanceof AttemptTimedOutError) return ended(Outcome.timedOut);
-  if (error instanceof LimitReachedError) return ended(Outcome.truncated);
-  if (error instanceof PolicyStaleError) return ended(Outcome.stale);
-  if (error instanceof RolloutCancelledError) return ended(Outcome.cancelled);
-  if (error instanceof PolicyUnavailableError || error instanceof ServiceStoppingError) {
-    return { kind: "given_back", error };
-  }
-  const isOfRun =
-    error instanceof PolicyRefusedError ||
-    error instanceof BadRowError ||
-    error instanceof EncodingLimitError;
-  if (isOfRun) return { kind: "infra_failed", reason, isRetryable: false };
-  if (error instanceof RetryableError) return { kind: "infra_failed", reason, isRetryable: true };
-  return { kind: "ended", outcome: Outcome.agentFailed, reason: `${job.agentName}: ${reason}` };
 }
 
 async function close(environment: RolloutEnvironment | undefined, span: Span): Promise<void> {

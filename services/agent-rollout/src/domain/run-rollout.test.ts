@@ -63,6 +63,48 @@ describe("runRollout()", () => {
     }
   });
 
+  test("asks for no version that is too far ahead of the rollout's first token", async () => {
+    const policy = writes("<answer>Nowhere</answer>");
+    await play(lakeJob({ lowestVersion: 4, highestVersion: 100, maxStaleness: 2 }), policy);
+    assert.deepEqual(
+      policy.calls.slice(0, 3).map(({ highestVersion, maxStaleness }) => [highestVersion, maxStaleness]),
+      [
+        [100, 2],
+        [6, 2],
+        [6, 2],
+      ],
+    );
+  });
+
+  test("ends as stale while a tool works, as soon as a version is published that makes the rollout too old", async () => {
+    let publish: (version: number) => void = () => assert.fail("nobody listens");
+    let isWatched = false;
+    behaveAgent = async ({ model }) => {
+      publish(9); // Nothing was sampled yet.
+      await model.invoke([new HumanMessage("0")]);
+      publish(6);
+      await new Promise<void>((resolve) => setTimeout(resolve, 20));
+      publish(7);
+      return new Promise(() => undefined);
+    };
+    const record = await play(
+      { ...testJob(), lowestVersion: 4, highestVersion: 100, maxStaleness: 2 },
+      writes("3"),
+      {
+        onVersion: (listener) => {
+          publish = listener;
+          isWatched = true;
+          return () => {
+            isWatched = false;
+          };
+        },
+      },
+    );
+    assert.equal(record.outcome, Outcome.stale);
+    assert.match(record.reason, /its first token is of version 4/);
+    assert.equal(isWatched, false);
+  });
+
   test("repeats an attempt in a fresh environment with the same seeds after a failure outside the agent", async () => {
     let failures = 2;
     makeTestEnvironment = () => ({

@@ -44,6 +44,8 @@ export interface RolloutOptions {
   /** Aborts with a RolloutCancelledError or a ServiceStoppingError as its reason. */
   readonly signal: AbortSignal;
   readonly trace: Context;
+  /** Calls back with every version of the policy that is published, until the returned function is called. @default never */
+  readonly onVersion?: (listener: (version: number) => void) => () => void;
   /** Observes every attempt. @default none */
   readonly observer?: RolloutObserver | undefined;
 }

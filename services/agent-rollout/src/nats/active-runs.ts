@@ -1,5 +1,5 @@
 /**
- * Follows the bucket RUN_STATE, and ends the rollouts of runs that are over.
+ * Follows the bucket RUN_STATE: ends the rollouts of runs that are over, and tells others about new versions of their policy.
  *
  * V1: a rollout that starts after its run has ended is ended at once.
  * V2: when a failed run is resumed, its earlier end does not end the rollouts that are requested after the resumption.
@@ -20,6 +20,8 @@ export class ActiveRuns {
   /** Runs that are over, with the number of their resumptions. */
   readonly #ended = new Map<string, number>();
   readonly #rollouts = new Map<string, Map<AbortController, number>>();
+  /** By run: who wants to know of its versions. */
+  readonly #listeners = new Map<string, Set<(version: number) => void>>();
   readonly #stopped = new AbortController();
 
   /** Starts to follow the bucket. */
@@ -46,6 +48,16 @@ export class ActiveRuns {
     };
   }
 
+  /** Calls `listener` with every version of a run's policy that is published. @returns a function that ends this. */
+  onVersion(runId: string, listener: (version: number) => void): () => void {
+    const listeners = this.#listeners.get(runId) ?? new Set();
+    this.#listeners.set(runId, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0 && this.#listeners.get(runId) === listeners) this.#listeners.delete(runId);
+    };
+  }
+
   /** Gives back every rollout that is still running, and stops following the bucket. */
   stop(): void {
     this.#stopped.abort();
@@ -59,6 +71,8 @@ export class ActiveRuns {
     // A run whose entry was removed had been over for long.
     if (value === undefined || !ENDED_PHASES.has(value.phase)) {
       this.#ended.delete(runId);
+      if (value !== undefined)
+        for (const listener of this.#listeners.get(runId) ?? []) listener(value.version);
       return;
     }
     this.#ended.set(runId, value.resumption);

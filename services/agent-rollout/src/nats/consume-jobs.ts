@@ -64,10 +64,14 @@ export function consumeJobs(bus: Bus, options: ConsumeJobsOptions): WorkConsumer
 async function runJob(bus: Bus, item: WorkItem<WireJob>, options: ConsumeJobsOptions): Promise<void> {
   const job = decodeJob(item.message, item.subject);
   const { signal, leave } = options.runs.enter(job.runId, job.resumption);
-  const ended = countRollout(job.highestVersion);
+  const ended = countRollout(job.lowestVersion);
   let record: RolloutRecord | undefined;
   try {
-    record = await runRollout(job, options.dependencies, { signal, trace: item.trace });
+    record = await runRollout(job, options.dependencies, {
+      signal,
+      trace: item.trace,
+      onVersion: (listener) => options.runs.onVersion(job.runId, listener),
+    });
     // The episode of a rollout that its run's end cut off is published too, but without waiting for space.
     const hold = signal.aborted ? {} : { signal, deadlineMs: Number.POSITIVE_INFINITY }; // J5
     await publishEpisode(bus, item, job, record, hold);

@@ -44,6 +44,7 @@ export function decodeJob(job: WireJob, subject: string): RolloutJob {
       },
       lowestVersion: job.lowestVersion,
       highestVersion: job.highestVersion,
+      maxStaleness: job.maxStaleness,
       resumption: job.resumption,
       tokenizerPath: job.tokenizerPath,
       tokenizerDigest: job.tokenizerDigest,

@@ -51,8 +51,28 @@ export interface GenerateRequest {
   /** Group of requests with the same prompt. A hint that never changes the answer. */
   readonly groupId: string;
   readonly versionRange: VersionRange;
+  /**
+   * The generation fails as stale once a version is loaded that is more than this many ahead of its first token, or above its
+   * range. @default it may end on the versions that it began with
+   */
+  readonly maxStaleness?: number | undefined;
   /** Milliseconds after the call within which it settles. */
   readonly deadlineMs: number;
+}
+
+/** Whether a version may generate for a request. */
+export function isAllowed({ versionRange }: Pick<GenerateRequest, "versionRange">, version: number): boolean {
+  return version >= versionRange.lowest && version <= versionRange.highest;
+}
+
+/** Whether a generation is of no use once a version is loaded. @param first version of its first token; undefined = it has none. */
+export function isOutdated(
+  { versionRange, maxStaleness }: Pick<GenerateRequest, "versionRange" | "maxStaleness">,
+  first: number | undefined,
+  version: number,
+): boolean {
+  if (maxStaleness === undefined) return false;
+  return version > Math.min(versionRange.highest, (first ?? version) + maxStaleness);
 }
 
 /** Counts and times of a generation. */
@@ -143,7 +163,7 @@ export interface InferenceEngine {
   generate(request: GenerateRequest, options?: GenerateOptions): Promise<EngineGeneration>;
   /**
    * Loads a version, on which new generations then run; until it is ready, they run on the former one. Running generations
-   * move to it if their range allows, and else end on the former one.
+   * move to it if their range allows, and else end on the former one, or fail where they have become too old.
    * @throws {PolicyLoadError} when the folder holds no model, or its digest differs; the former version stays loaded.
    */
   loadPolicy(source: PolicySource, options?: LoadPolicyOptions): Promise<void>;

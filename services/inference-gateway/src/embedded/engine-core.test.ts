@@ -209,6 +209,42 @@ describe("EngineCore", () => {
     assert.deepEqual((await finish(core)).results.get(tail.id)!.tokenIds, moved.tokenIds.slice(3));
   });
 
+  test("ends sequences that a new version makes too old, and moves the others", async () => {
+    const { core } = await coreWith();
+    const sampling = { ...request().sampling, maxNewTokens: 9, stopTokenIds: [] };
+    const begun = request({ id: "begun", sampling, maxStaleness: 1 });
+    // A later call of a rollout whose first token is of version 0.
+    const bound = request({
+      id: "bound",
+      sampling,
+      versionRange: { lowest: 0, highest: 1 },
+      maxStaleness: 1,
+    });
+    const pinned = request({ id: "pinned", sampling, versionRange: { lowest: 1, highest: 1 } });
+    for (const each of [begun, bound, pinned]) core.submit(each, false);
+    const events: EngineEvent[] = [];
+    const install = async (version: number) => {
+      for (let i = 0; i < 2; i++) await core.step();
+      const installed = core.install("m", version, new HashRunner({ salt: version }));
+      await core.step();
+      await installed;
+      events.push(...core.takeEvents());
+      return events.flatMap((event) =>
+        event.kind === "failed" && event.error instanceof VersionStaleError ? [event.id] : [],
+      );
+    };
+    assert.deepEqual(await install(2), ["bound"]);
+    core.submit(request({ id: "fresh", sampling, maxStaleness: 1 }), false);
+    assert.deepEqual(await install(3), ["bound", "begun"]);
+    const { results } = await finish(core, events);
+    assert.deepEqual([...results.keys()].sort(), ["fresh", "pinned"]);
+    assert.deepEqual(
+      results.get("fresh")!.versions.map(({ version }) => version),
+      [2, 3],
+    );
+    assert.deepEqual(results.get("pinned")!.versions, [{ version: 1, tokenCount: 9 }]);
+  });
+
   test("refuses versions that are not loaded, with an error that shows whether waiting can help", async () => {
     const { core } = await coreWith();
     core.submit(request({ id: "behind", versionRange: { lowest: 2, highest: 3 } }), false);

@@ -18,7 +18,7 @@ import {
   VersionBehindError,
   VersionStaleError,
 } from "../domain/errors.ts";
-import type { GenerateRequest, LoadedModel } from "../domain/inference-engine.ts";
+import { type GenerateRequest, isAllowed, isOutdated, type LoadedModel } from "../domain/inference-engine.ts";
 import { Sampler } from "../domain/sampling/sampler.ts";
 import type { RowMasses } from "../domain/sampling/sampling-row.ts";
 import { PagePool } from "./cache/page-pool.ts";
@@ -117,14 +117,13 @@ export class EngineCore {
    * @returns how many sequences took part.
    */
   async step(): Promise<number> {
-    // C1
-    for (const change of this.#betweenSteps.splice(0)) await change();
+    for (const change of this.#betweenSteps.splice(0)) await change(); // C1
     const policies = [...this.#models.values()].flat().filter((p) => p.running.length + p.waiting.length > 0);
     const policy = policies[this.#turn++ % Math.max(1, policies.length)];
     if (policy === undefined) return 0;
-    let sequences = 0;
     this.#sweep(policy);
     this.#admit(policy);
+    let sequences = 0;
     try {
       sequences = await this.#compute(policy);
     } catch (error) {
@@ -205,10 +204,7 @@ export class EngineCore {
 
   /** The newest policy that the request allows. */
   #policyFor(request: GenerateRequest): LoadedPolicy | undefined {
-    const { lowest, highest } = request.versionRange;
-    return this.#models
-      .get(request.model)
-      ?.findLast((policy) => policy.version >= lowest && policy.version <= highest);
+    return this.#models.get(request.model)?.findLast(({ version }) => isAllowed(request, version));
   }
 
   #install(model: string, version: number, runner: PolicyRunner): void {
@@ -228,29 +224,32 @@ export class EngineCore {
     };
     const policies = this.#models.get(model) ?? [];
     for (const old of policies) {
-      const moves = (sequence: Sequence) => {
-        const { lowest, highest } = sequence.request.versionRange;
-        return version >= lowest && version <= highest;
-      };
-      const leaving = old.running.filter(moves);
+      this.#endOutdated(old, version);
+      const leaving = takeOut(old, ({ request }) => isAllowed(request, version));
       for (const sequence of leaving) sequence.discard(old.cache, old.pool); // C2
-      policy.waiting.push(...leaving, ...old.waiting.filter(moves));
-      old.running = old.running.filter((sequence) => !moves(sequence));
-      old.waiting = old.waiting.filter((sequence) => !moves(sequence));
+      policy.waiting.push(...leaving);
     }
     this.#models.set(model, [...policies, policy]);
+  }
+
+  /** Fails the sequences that are of no use once a version is loaded. */
+  #endOutdated(policy: LoadedPolicy, version: number): void {
+    for (const sequence of takeOut(policy, (s) => isOutdated(s.request, s.firstVersion, version))) {
+      const { id, model, versionRange } = sequence.request;
+      sequence.discard(policy.cache, policy.pool);
+      this.#sequences.delete(id);
+      this.#events.push({ kind: "failed", id, error: new VersionStaleError(model, versionRange, version) });
+    }
   }
 
   /** Ends sequences that were aborted or have reached their deadline. */
   #sweep(policy: LoadedPolicy): void {
     const now = this.#options.now();
     const isOver = (sequence: Sequence) => sequence.isAborted || now >= sequence.deadlineAt;
-    for (const sequence of [...policy.running, ...policy.waiting].filter(isOver)) {
+    for (const sequence of takeOut(policy, isOver)) {
       sequence.release(policy.cache, policy.pool);
       this.#finish(sequence, sequence.isAborted ? FinishReason.aborted : FinishReason.deadline, now);
     }
-    policy.running = policy.running.filter((sequence) => !isOver(sequence));
-    policy.waiting = policy.waiting.filter((sequence) => !isOver(sequence));
   }
 
   #admit(policy: LoadedPolicy): void {
@@ -390,4 +389,12 @@ export class EngineCore {
     }
     policy.running = [];
   }
+}
+
+/** Takes sequences out of a policy's lists. @returns them, those that run first. */
+function takeOut(policy: LoadedPolicy, isOver: (sequence: Sequence) => boolean): Sequence[] {
+  const over = [...policy.running, ...policy.waiting].filter(isOver);
+  policy.running = policy.running.filter((sequence) => !isOver(sequence));
+  policy.waiting = policy.waiting.filter((sequence) => !isOver(sequence));
+  return over;
 }

@@ -84,6 +84,11 @@ export class Sequence {
     return this.length - this.request.promptIds.length;
   }
 
+  /** Version of the first sampled token; undefined before it. */
+  get firstVersion(): number | undefined {
+    return this.#spans[0]?.version;
+  }
+
   /** Takes its prefix from the cache. The last token is always computed, as its logits are needed. */
   start(cache: PrefixCache, now: number): void {
     this.lease = cache.match(this.tokenIds, this.length - 1, this.pages);

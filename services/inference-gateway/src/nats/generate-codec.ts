@@ -45,6 +45,7 @@ export function requestFromWire(message: WireRequest, id: string): GenerateReque
     sessionId: message.sessionId,
     groupId: message.groupId,
     versionRange: { lowest: message.lowestVersion, highest: message.highestVersion },
+    ...(message.maxStaleness !== undefined && { maxStaleness: message.maxStaleness }),
     deadlineMs: message.deadlineMs,
   };
 }

@@ -49,7 +49,7 @@ export interface GenerateServer {
 interface OpenCall {
   readonly model: string;
   readonly requestId: string;
-  readonly highestVersion: number;
+  readonly lowestVersion: number;
   readonly controller: AbortController;
 }
 
@@ -86,8 +86,8 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
     // A caller that tries again uses the same request id, perhaps before its first attempt has ended.
     const id = `${message.requestId}#${calls++}`;
     const controller = new AbortController();
-    const { model, requestId, highestVersion } = message;
-    open.set(id, { model, requestId, highestVersion, controller });
+    const { model, requestId, lowestVersion } = message;
+    open.set(id, { model, requestId, lowestVersion, controller });
     // R1: each message restarts the interval.
     const heartbeat = setInterval(() => sendOnTheWay(heartbeatReply(queuePosition(id))), heartbeatMs);
     const send = async (answered: GenerateReply): Promise<void> => {
@@ -161,8 +161,8 @@ export function serveGenerate(options: ServeGenerateOptions): GenerateServer {
 function observeOpenCalls(open: ReadonlyMap<string, OpenCall>): Disposable {
   return observeMetric(Instrument.generationsInFlight, () => {
     const counts = new Map<number, number>();
-    for (const { highestVersion } of open.values()) {
-      counts.set(highestVersion, (counts.get(highestVersion) ?? 0) + 1);
+    for (const { lowestVersion } of open.values()) {
+      counts.set(lowestVersion, (counts.get(lowestVersion) ?? 0) + 1);
     }
     return Array.from(counts, ([version, value]) => ({ labels: { policy_version: String(version) }, value }));
   });

@@ -24,14 +24,16 @@ import {
   VersionBehindError,
   VersionStaleError,
 } from "../domain/errors.ts";
-import type {
-  EngineCapacity,
-  EngineGeneration,
-  GenerateOptions,
-  GenerateRequest,
-  InferenceEngine,
-  LoadPolicyOptions,
-  PolicySource,
+import {
+  type EngineCapacity,
+  type EngineGeneration,
+  type GenerateOptions,
+  type GenerateRequest,
+  type InferenceEngine,
+  isAllowed,
+  isOutdated,
+  type LoadPolicyOptions,
+  type PolicySource,
 } from "../domain/inference-engine.ts";
 import type { EngineServer, LabelSpan, ServerFacts } from "./engine-server.ts";
 import { HeldWeights, type WeightsChange } from "./held-weights.ts";
@@ -376,7 +378,10 @@ export class ServerEngine implements InferenceEngine {
   /** S2 */
   async #drain(version: number): Promise<void> {
     for (const generation of this.#streaming) {
-      if (isAllowed(generation.request, version)) generation.move();
+      const { request, firstVersion = this.#weights.held?.source.version } = generation;
+      if (isOutdated(request, firstVersion, version)) {
+        generation.fail(new VersionStaleError(request.model, request.versionRange, version));
+      } else if (isAllowed(request, version)) generation.move();
     }
     if (this.#streaming.size > 0) {
       this.#idle = Promise.withResolvers<void>();
@@ -392,8 +397,4 @@ export class ServerEngine implements InferenceEngine {
     for (const generation of this.#generations.values()) generation.fail(failure);
     this.#onChange({ kind: "away", reason });
   }
-}
-
-function isAllowed({ versionRange }: GenerateRequest, version: number): boolean {
-  return version >= versionRange.lowest && version <= versionRange.highest;
 }

@@ -60,6 +60,11 @@ export class ServerGeneration {
     return this.#tokenIds.at(-1);
   }
 
+  /** Version of its first token, once the call that made it has ended. */
+  get firstVersion(): number | undefined {
+    return this.#versions[0]?.version;
+  }
+
   /** Ends the generation; the first reason counts. */
   end(reason: FinishReason): void {
     if (this.#ending.signal.aborted) return;

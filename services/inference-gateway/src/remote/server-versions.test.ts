@@ -91,6 +91,23 @@ describe("versions of an engine with a server", () => {
       await assert.rejects(engine.generate({ ...pinned, id: "late" }), { code: "VERSION_STALE" });
     });
 
+    test(`${name}: a generation that a new version makes too old ends at once, and the load does not wait`, async () => {
+      await using subject = await over();
+      const { engine, test: server } = subject;
+      await engine.loadPolicy(first);
+      let loading: Promise<void> | undefined;
+      server.beforeToken = async (request) => {
+        if (request.ids.length !== 5) return;
+        loading ??= engine.loadPolicy(second);
+        while (request.end === undefined) await new Promise(setImmediate);
+      };
+      await assert.rejects(engine.generate(ask({ maxStaleness: 0 })), { code: "VERSION_STALE" });
+      await loading;
+      server.beforeToken = () => undefined;
+      const next = await engine.generate(ask({ maxStaleness: 0 }));
+      assert.deepEqual(next.versions, [{ version: 2, tokenCount: 20 }]);
+    });
+
     test(`${name}: adapters are loaded in addition to the weights, and removed when newer ones are loaded`, async () => {
       await using subject = await over({ takesAdapters: true });
       const { engine, test: server } = subject;

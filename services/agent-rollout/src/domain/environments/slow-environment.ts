@@ -2,21 +2,42 @@
  * An environment whose steps take as much time as a slow tool or a remote simulator. With it one can find out how many
  * rollouts a machine holds, and which deadline suits them, before the real environment exists.
  *
+ * Real tools have long tails: the time of a step may be drawn from a log-normal distribution. It is not drawn from the seed of the
+ * episode, because rollouts of one group share that and do not wait for each other's tools.
+ *
  * This time counts as the attempt's time, as that of any environment does. When the attempt ends early, so does the wait.
  */
 
 import type { Environment, EnvironmentReset, EnvironmentStep } from "@hone/agents";
 import { delay, TerminalError } from "@hone/core";
 
+/** No step takes longer. */
+const MAX_DELAY_MS = 3_600_000;
+
+/**
+ * @param sigma standard deviation of the logarithm; 0 = every time is the mean. The 99th percentile is exp(2.33 sigma - sigma^2 / 2)
+ *   times the mean, which is largest, 15, at 2.33.
+ * @param random draws uniformly from [0, 1).
+ * @returns times from a log-normal distribution with this mean, in milliseconds.
+ */
+export function logNormalMs(meanMs: number, sigma: number, random: () => number = Math.random): () => number {
+  const middle = meanMs * Math.exp(-(sigma ** 2) / 2);
+  return () => {
+    // Box and Muller's normal variable; 1 - random() is never 0.
+    const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+    return Math.min(MAX_DELAY_MS, middle * Math.exp(sigma * normal));
+  };
+}
+
 export class SlowEnvironment implements Environment {
   readonly #inner: Environment;
-  readonly #stepDelayMs: number;
+  readonly #drawDelayMs: () => number;
   readonly #closed = new AbortController();
 
-  /** @param stepDelayMs time that each step takes in addition to what the inner environment needs. */
-  constructor(inner: Environment, stepDelayMs: number) {
+  /** @param drawDelayMs gives the time that the next step takes in addition to what the inner environment needs. */
+  constructor(inner: Environment, drawDelayMs: () => number) {
     this.#inner = inner;
-    this.#stepDelayMs = stepDelayMs;
+    this.#drawDelayMs = drawDelayMs;
   }
 
   reset(seed: number): Promise<EnvironmentReset> | EnvironmentReset {
@@ -25,7 +46,7 @@ export class SlowEnvironment implements Environment {
 
   /** @throws {TerminalError} when the environment is closed during the wait. */
   async step(answer: string): Promise<EnvironmentStep> {
-    await delay(this.#stepDelayMs, { signal: this.#closed.signal });
+    await delay(this.#drawDelayMs(), { signal: this.#closed.signal });
     return this.#inner.step(answer);
   }
 

@@ -14,7 +14,7 @@ import { contextOfTraceparent } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
 import { Endpoints } from "../endpoints.ts";
 import type { RolloutJob, RolloutRecord } from "../rollout-job.ts";
-import { runRollout } from "../run-rollout.ts";
+import { type RolloutOptions, runRollout } from "../run-rollout.ts";
 import { SessionHost } from "../sessions/session-host.ts";
 
 /** Writes one text for each call, in order and then always the last one, and keeps the calls. */
@@ -43,7 +43,7 @@ export class WritingPolicy implements Policy {
     return {
       tokenIds,
       logprobs: tokenIds.map(() => -0.25),
-      versions: [{ version: call.highestVersion, tokenCount: tokenIds.length }],
+      versions: [{ version: call.lowestVersion, tokenCount: tokenIds.length }],
       finishReason: tokenIds.length === all.length ? FinishReason.stop : FinishReason.length,
       cachedTokens: 0,
       generationMs: 1,
@@ -67,6 +67,7 @@ export function jobOf(
     limits: { maxTurns: 6, maxContextTokens: 8_000, deadlineMs: 30_000, maxAttempts: 2 },
     lowestVersion: 1,
     highestVersion: 1,
+    maxStaleness: undefined,
     resumption: 0,
     tokenizerPath: "",
     tokenizerDigest: "",
@@ -99,6 +100,7 @@ export interface RunJobOptions {
   readonly gate?: CodeGate;
   readonly endpoints?: Endpoints;
   readonly agentConfigAt?: (path: string) => Promise<string>;
+  readonly onVersion?: RolloutOptions["onVersion"];
 }
 
 /** Runs a job to its end, and closes what its agent opened. */
@@ -125,7 +127,11 @@ export async function runJob(
         sessions,
         agentConfigAt,
       },
-      { signal, trace: contextOfTraceparent(undefined) },
+      {
+        signal,
+        trace: contextOfTraceparent(undefined),
+        ...(options.onVersion !== undefined && { onVersion: options.onVersion }),
+      },
     );
   } finally {
     await agents.close();

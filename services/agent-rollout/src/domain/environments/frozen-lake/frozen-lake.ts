@@ -29,6 +29,8 @@ export const frozenLakeConfigSchema = z.strictObject({
   formatPenalty: z.number().max(0).default(0),
   /** Milliseconds that each step takes, to simulate a slow tool; see `slow-environment.ts`. */
   stepDelayMs: z.number().int().min(0).max(3_600_000).default(0),
+  /** Above 0 that time is a mean, and each step draws its own from a log-normal distribution of this sigma. */
+  stepDelaySigma: z.number().min(0).max(4).default(0),
 });
 export type FrozenLakeConfig = z.output<typeof frozenLakeConfigSchema>;
 
