@@ -24,6 +24,10 @@ export interface LakeRunOptions {
   readonly stateEvery?: number;
   readonly dynamicSampling?: RunConfig["algorithm"]["dynamicSampling"];
   readonly redundancy?: RunConfig["rollout"]["redundancy"];
+  readonly maxStaleness?: number;
+  readonly correction?: RunConfig["algorithm"]["correction"];
+  /** Keys of the environment's configuration. */
+  readonly environment?: Readonly<Record<string, unknown>>;
 }
 
 /** The run file with its agent and tokenizer inlined, so that it can be published. */
@@ -41,6 +45,7 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
       warmStart: { ...warmStart, tasks: options.warmStartTasks },
       dataset: {
         ...dataset,
+        train: withConfig(dataset.train, options.environment),
         eval: { ...dataset.eval, seeds: { from: seeds.from, to: seeds.from + options.evalTasks } },
       },
       rollout: { ...rollout, tasksPerStep: options.tasksPerStep, redundancy: options.redundancy },
@@ -48,6 +53,7 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
         ...algorithm,
         advantage: options.advantage ?? algorithm.advantage,
         dynamicSampling: options.dynamicSampling,
+        correction: options.correction ?? algorithm.correction,
       },
       trainer: {
         ...trainer,
@@ -55,6 +61,7 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
         minibatches: options.minibatches,
         critic: options.critic,
         stateEvery: options.stateEvery,
+        maxStaleness: options.maxStaleness ?? 0,
         optimizer: {
           ...trainer.optimizer,
           schedule: {
@@ -67,4 +74,11 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
     },
     EXAMPLE,
   );
+}
+
+function withConfig(
+  source: RunConfig["dataset"]["train"],
+  changes: Readonly<Record<string, unknown>> = {},
+): RunConfig["dataset"]["train"] {
+  return source.source === "environment" ? { ...source, config: { ...source.config, ...changes } } : source;
 }

@@ -49,6 +49,7 @@ export {
   CRITIC,
   hasCritic,
   hasReference,
+  isAsynchronous,
   isFirstVersion,
   isTraining,
   type OtherModel,

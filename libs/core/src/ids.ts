@@ -20,7 +20,10 @@ export type Split = (typeof Split)[keyof typeof Split];
 /** The place of a rollout in its run. */
 export interface Slot {
   readonly split: Split;
-  /** Step that trains on it; in an evaluation, the policy version that is evaluated. */
+  /**
+   * Step that asked for it, which trains on it unless the run is asynchronous; in an evaluation, the policy version that is
+   * evaluated.
+   */
   readonly step: number;
   /** Index of the task within the batch. */
   readonly task: number;
@@ -81,8 +84,13 @@ export function parseSlotKey(key: string): Slot {
   };
 }
 
+/** Names a group within its run. */
+export function groupKey({ split, step, task }: Omit<Slot, "index">): string {
+  return `${split}.${step}.${task}`;
+}
+
 export function groupIdOf(runId: string, slot: Slot): string {
-  return `${runId}/${slot.split}.${slot.step}.${slot.task}`;
+  return `${runId}/${groupKey(slot)}`;
 }
 
 export function rolloutIdOf(runId: string, slot: Slot): string {

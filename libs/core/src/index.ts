@@ -30,6 +30,7 @@ export type { Slot } from "./ids.ts";
 export {
   compareSlots,
   groupIdOf,
+  groupKey,
   isRunName,
   messageIdOf,
   parseSlotKey,

@@ -97,6 +97,7 @@ export { FinishReason, type Generation, readFinishReason } from "./generation.ts
 export { addEvaluationMetrics, type PassRule, passAtK } from "./metrics/evaluation-metrics.ts";
 export { MetricSet, Reduction } from "./metrics/reduction.ts";
 export { addRolloutMetrics } from "./metrics/rollout-metrics.ts";
+export { addStaleness } from "./metrics/staleness.ts";
 export { splitMinibatches } from "./minibatches.ts";
 export { modelPlaceShape } from "./model-place.ts";
 export { groupMeans, groupsOf, renumber } from "./packing/groups.ts";

@@ -24,6 +24,7 @@ export const {
   inArray,
   isNull,
   lt,
+  max,
   ne,
   notInArray,
   lte,

@@ -30,6 +30,7 @@ export {
   jsonb,
   lt,
   lte,
+  max,
   ne,
   notInArray,
   or,

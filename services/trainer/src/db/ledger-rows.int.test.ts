@@ -106,6 +106,53 @@ describe("the ledger", () => {
     assert.deepEqual(await ledger.visits(run.runId), [...visitsOf(1), ...visitsOf(2)]);
   });
 
+  test("keeps the groups of an asynchronous run from when they are asked for until a step trains them", async () => {
+    const run = await world.claimedRun();
+    const { runId, epoch } = run;
+    const placed = (step: number, task: number) => ({ step, task, cursor: 10 * step + task });
+    const open = { trainedBy: undefined, isGivenUp: false };
+    assert.equal(await ledger.commit(commitOf(run, 0)), true);
+    const first = [placed(1, 0), placed(1, 1), placed(1, 2)];
+    const ask = { runId, epoch, step: 1, asked: first, givenUp: [], nextCursor: 13 };
+    assert.equal(await ledger.askGroups(ask), true);
+    assert.equal(await ledger.askGroups(ask), true, "a transaction whose answer was lost is made again");
+    assert.deepEqual(await ledger.groups(runId, 0), {
+      groups: first.map((group) => ({ ...group, ...open })),
+      nextCursor: 13,
+      decidedAt: 0,
+    });
+    const taken = [
+      { ...placed(1, 2), completeAt: 7 },
+      { ...placed(1, 0), completeAt: 9 },
+    ];
+    assert.equal(await ledger.commit(commitOf(run, 1, { taken })), true);
+    const again = [placed(2, 0)];
+    const replaced = { runId, epoch, step: 2, asked: again, givenUp: [placed(1, 1)], nextCursor: 13 };
+    assert.equal(await ledger.askGroups({ ...replaced, epoch: epoch + 1 }), false);
+    assert.equal(await ledger.askGroups({ ...replaced, step: 3 }), false);
+    assert.equal(await ledger.askGroups(replaced), true);
+    assert.deepEqual(await ledger.groups(runId, 0), {
+      groups: [
+        { ...placed(1, 0), ...open, trainedBy: 1 },
+        { ...placed(1, 1), ...open, isGivenUp: true },
+        { ...placed(1, 2), ...open, trainedBy: 1 },
+        { ...placed(2, 0), ...open },
+      ],
+      nextCursor: 13,
+      decidedAt: 9,
+    });
+    assert.deepEqual((await ledger.groups(runId, 1)).groups, [{ ...placed(2, 0), ...open }]);
+    const places = await query(world.database, (db) =>
+      db.execute(
+        sql`select task from groups where run_id = ${runId} and trained_by = 1 order by complete_at`,
+      ),
+    );
+    assert.deepEqual(
+      places.map(({ task }) => task),
+      [2, 0],
+    );
+  });
+
   test("gives the advantages of tokens back as the float32 that engines are given", async () => {
     const run = await world.claimedRun();
     const tokenAdvantages = Float64Array.of(0.1 + 0.2, -1 / 3, 1e-30, 0, 3e4);

@@ -4,16 +4,19 @@
  * L1: a commit is one transaction: ledger rows, step row and the run's version, all or nothing.
  * L2: it takes effect only where the owner's epoch and version k-1 are still current.
  * L3: (run, slot) is unique: a rollout that was trained cannot be in a second commit.
+ * L4: a group of an asynchronous run is trained or given up once, and only while it is open.
  */
 
 import { compareSlots, parseSlotKey, slotKey } from "@hone/core";
 import { rolloutTokenCount, versionRange } from "@hone/rl";
-import { and, asc, type Database, eq, isNull, query, sql, transaction } from "@hone/storage";
+import { and, asc, type Database, eq, gt, isNull, max, or, query, sql, transaction } from "@hone/storage";
 import { type Recovery, type RunRecord, RunStage } from "../domain/run/run-record.ts";
 import type {
+  AskedGroups,
   Commit,
   ControlRequests,
   EvaluationRecord,
+  KeptGroups,
   RunEnding,
   RunLedger,
   StepRecord,
@@ -21,7 +24,7 @@ import type {
   TrainedRollout,
 } from "../domain/step/ledger.ts";
 import { RunRows } from "./run-rows.ts";
-import { evaluations, ledger, runs, steps, visits } from "./schema.ts";
+import { evaluations, groups, ledger, runs, steps, visits } from "./schema.ts";
 
 type LedgerColumn = (typeof ledger)["_"]["columns"][keyof (typeof ledger)["_"]["columns"]]["_"]["name"];
 
@@ -104,6 +107,13 @@ export class LedgerRows implements RunLedger {
           await tx
             .insert(visits)
             .values(commit.visits.map((visit) => ({ ...visit, runId, success: visit.success ?? null })));
+        }
+        if (commit.taken !== undefined) {
+          await tx.execute(sql`
+            update groups set trained_by = ${version}, complete_at = taken."completeAt"
+            from json_to_recordset(${JSON.stringify(commit.taken)}::json)
+              as taken (step integer, task integer, "completeAt" bigint)
+            where ${isListedAndOpen(runId, "taken")}`);
         }
         return true;
       },
@@ -203,6 +213,65 @@ export class LedgerRows implements RunLedger {
     return rows.map(({ runId: _, success, ...row }) => ({ ...row, success: success ?? undefined }));
   }
 
+  async askGroups({ runId, epoch, step, asked, givenUp, nextCursor }: AskedGroups): Promise<boolean> {
+    return transaction(
+      this.#database,
+      async (tx) => {
+        const owned = await tx
+          .select({ runId: runs.runId })
+          .from(runs)
+          .where(
+            and(
+              eq(runs.runId, runId),
+              eq(runs.epoch, epoch),
+              eq(runs.stage, RunStage.active),
+              eq(runs.version, step - 1),
+            ),
+          )
+          .for("update");
+        if (owned.length === 0) return false;
+        await tx.execute(sql`
+          update groups set is_given_up = true
+          from json_to_recordset(${JSON.stringify(givenUp.map(({ step, task }) => ({ step, task })))}::json) as old (step integer, task integer)
+          where ${isListedAndOpen(runId, "old")}`);
+        const rows = asked.map(({ task, cursor }) => ({ runId, step, task, cursor, nextCursor }));
+        // A transaction whose answer was lost is made again.
+        if (rows.length > 0) await tx.insert(groups).values(rows).onConflictDoNothing();
+        return true;
+      },
+      { action: `record groups of step ${step} of ${runId}` },
+    );
+  }
+
+  async groups(runId: string, since: number): Promise<KeptGroups> {
+    const { step, task, cursor, trainedBy, isGivenUp } = groups;
+    const isOpen = and(isNull(trainedBy), eq(isGivenUp, false));
+    const rows = await query(
+      this.#database,
+      (db) =>
+        db
+          .select({ step, task, cursor, trainedBy, isGivenUp })
+          .from(groups)
+          .where(and(eq(groups.runId, runId), or(isOpen, gt(trainedBy, since), gt(step, since))))
+          .orderBy(asc(step), asc(task)),
+      { action: `read the groups of ${runId}`, isRepeatable: true },
+    );
+    const [last] = await query(
+      this.#database,
+      (db) =>
+        db
+          .select({ nextCursor: max(groups.nextCursor), decidedAt: max(groups.completeAt) })
+          .from(groups)
+          .where(eq(groups.runId, runId)),
+      { action: `read the last groups of ${runId}`, isRepeatable: true },
+    );
+    return {
+      groups: rows.map(({ trainedBy: by, ...row }) => ({ ...row, trainedBy: by ?? undefined })),
+      nextCursor: last?.nextCursor ?? 0,
+      decidedAt: last?.decidedAt ?? 0,
+    };
+  }
+
   async trained(runId: string, version: number): Promise<TrainedRollout[]> {
     const rows = await query(
       this.#database,
@@ -270,6 +339,13 @@ export class LedgerRows implements RunLedger {
     );
     return rows.length > 0;
   }
+}
+
+/** L4. @param list name of the listed groups within the statement. */
+function isListedAndOpen(runId: string, list: string) {
+  const listed = sql.identifier(list);
+  return sql`groups.run_id = ${runId} and groups.step = ${listed}.step and groups.task = ${listed}.task
+    and groups.trained_by is null and not groups.is_given_up`;
 }
 
 /** A row of the ledger, keyed by column names. */

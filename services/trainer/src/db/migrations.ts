@@ -136,4 +136,21 @@ alter table runs
     name: "returns-of-tokens",
     sql: "alter table ledger add column token_returns bytea",
   },
+  {
+    id: 12,
+    name: "groups-of-asynchronous-runs",
+    sql: `
+create table groups (
+  run_id text not null references runs on delete cascade,
+  step integer not null,
+  task integer not null,
+  cursor bigint not null,
+  next_cursor bigint not null,
+  trained_by integer,
+  complete_at bigint,
+  is_given_up boolean not null default false,
+  primary key (run_id, step, task)
+);
+create index groups_open on groups (run_id) where trained_by is null and not is_given_up`,
+  },
 ];

@@ -5,6 +5,7 @@
  *   ledger        one row per trained rollout; unique, so none is trained twice
  *   steps         one row per committed version, with its metrics
  *   visits        one row per task of a committed step, where the run has a curriculum
+ *   groups        one row per group of an asynchronous run, from when it is asked for
  *   evaluations   one row per version and mode
  */
 
@@ -133,6 +134,28 @@ export const visits = pgTable(
     success: doublePrecision("success"),
     /** Where the next step begins to look for tasks. */
     nextCursor: bigint("next_cursor", { mode: "number" }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.step, table.task] })],
+);
+
+export const groups = pgTable(
+  "groups",
+  {
+    runId: text("run_id").notNull(),
+    /** Step that asked for it. */
+    step: integer("step").notNull(),
+    /** Index among the groups that this step asked for. */
+    task: integer("task").notNull(),
+    /** Position of its task in the order of the training split. */
+    cursor: bigint("cursor", { mode: "number" }).notNull(),
+    /** Position from which no task had been asked for when this group was. */
+    nextCursor: bigint("next_cursor", { mode: "number" }).notNull(),
+    /** Step that trained it; null while none has. */
+    trainedBy: integer("trained_by"),
+    /** Position in EPISODES of its last scored rollout; null while no step has trained it. */
+    completeAt: bigint("complete_at", { mode: "number" }),
+    /** Whether it had grown too old, so that another group was asked for in its place. */
+    isGivenUp: boolean("is_given_up").notNull().default(false),
   },
   (table) => [primaryKey({ columns: [table.runId, table.step, table.task] })],
 );

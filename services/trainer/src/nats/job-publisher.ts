@@ -103,6 +103,7 @@ function encodeJob(run: RunRecord, job: Job, tokenizer: { path: string; digest: 
     }),
     lowestVersion: job.lowestVersion,
     highestVersion: job.highestVersion,
+    ...(job.maxStaleness !== undefined && { maxStaleness: job.maxStaleness }),
     resumption: run.resumptions,
     cursor: BigInt(job.cursor),
     tokenizerDigest: tokenizer.digest,

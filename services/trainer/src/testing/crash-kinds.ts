@@ -1,6 +1,7 @@
 /** The kinds of runs that are tried with a death of the process at each point. */
 
 import type { RunConfig } from "@hone/config";
+import type { Slot } from "@hone/core";
 import type { RunEnding } from "../domain/step/ledger.ts";
 import { testConfig } from "./fake-run.ts";
 import type { MemoryWorld } from "./memory-world.ts";
@@ -49,8 +50,16 @@ export interface CrashKind {
   readonly failureOf?: MemoryWorld["failureOf"];
   /** Size limit of the stream of episodes. */
   readonly maxBytes?: number;
+  /** Whether the order of arrival decides what is trained: a death among the jobs of a step then makes another run. @default false */
+  readonly dependsOnArrival?: boolean;
   /** The least number of effects between which the process may die. */
   readonly points: number;
+}
+
+/** The first rollout of the first group is ended because it has grown too old. */
+function firstGroupGrowsOld({ split, step, task, index }: Slot): ReturnType<MemoryWorld["failureOf"]> {
+  const isFirst = split === "train" && step === 1 && task === 0 && index === 0;
+  return isFirst ? { outcome: "stale", reason: "its first token is of version 0" } : undefined;
 }
 
 export const CRASH_KINDS: Readonly<Record<string, CrashKind>> = {
@@ -202,6 +211,35 @@ export const CRASH_KINDS: Readonly<Record<string, CrashKind>> = {
     checkpoints: ["step-2"],
     states: 2,
     points: 40,
+  },
+  "an asynchronous run, one of whose groups grows too old": {
+    config: crashConfig(undefined, { maxStaleness: 1, checkpoint: { every: 0, keep: 1 } }),
+    trained: 3 * 4,
+    checkpoints: ["step-3"],
+    states: 2,
+    points: 60,
+    failureOf: firstGroupGrowsOld,
+    dependsOnArrival: true,
+  },
+  "an asynchronous run with a curriculum, whose steps are replayed": {
+    config: crashConfig(
+      undefined,
+      {
+        steps: 5,
+        maxStaleness: 2,
+        stateEvery: 3,
+        checkpoint: { every: 0, keep: 1 },
+        eval: { every: 0 },
+      },
+      {},
+      { kind: "success", chance: 0.5 },
+    ),
+    trained: 5 * 4,
+    checkpoints: ["step-5"],
+    states: 2,
+    points: 60,
+    failureOf: firstGroupGrowsOld,
+    dependsOnArrival: true,
   },
   "a run whose second step fails as a whole": {
     config: crashConfig(undefined, { stateEvery: 2, checkpoint: { every: 1, keep: 2 } }),

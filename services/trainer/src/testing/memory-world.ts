@@ -17,11 +17,15 @@ import type { Job, JobQueue, Task, TaskRequest, TaskSource } from "../domain/rol
 import type { EpisodeRoom, ScoredRollout, ScoredRollouts } from "../domain/rollouts/scored-rollout.ts";
 import type { Recovery, RunRecord } from "../domain/run/run-record.ts";
 import type {
+  AskedGroups,
   Commit,
   EvaluationRecord,
+  GroupRow,
+  KeptGroups,
   RunEnding,
   RunLedger,
   StepRecord,
+  TakenGroup,
   TaskVisitRow,
   TrainedRollout,
 } from "../domain/step/ledger.ts";
@@ -39,6 +43,8 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly steps = new Map<number, StepRecord>();
   readonly records: EvaluationRecord[] = [];
   readonly taskVisits: TaskVisitRow[] = [];
+  /** The groups of an asynchronous run, in the order in which they were asked for. */
+  readonly groupRows = new Map<string, GroupRow>();
   /** Task of each slot that was executed. */
   readonly tasks = new Map<string, string>();
   /** The rows of every dataset file. */
@@ -62,6 +68,8 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly board: RunStateBoard = { publish: async (status) => this.#publishStatus(status) };
   /** How rollouts fail; undefined = they complete. */
   failureOf: (slot: Slot) => Pick<Rollout, "outcome" | "reason" | "toolUses"> | undefined = () => undefined;
+  /** The version whose publication a rollout waits for before it is stored. */
+  storedAt: (slot: Slot) => number = () => 0;
   /** Here nothing is ever waited for except room in the stream. */
   readonly pipeline: Pipeline = {
     look: async () => ({
@@ -86,6 +94,10 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly #worth = new Map<number, TrainedRollout[]>();
   readonly #digests = new Map<number, string>();
   readonly #jobIds = new Set<string>();
+  #nextCursor = 0;
+  #decidedAt = 0;
+  /** Rollouts that are done and not stored yet. */
+  #late: Omit<ScoredRollout, "sequence">[] = [];
   #arrival = Promise.withResolvers<void>();
 
   constructor(run: RunRecord) {
@@ -129,6 +141,10 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
       this.ledger.set(key, version);
     }
     this.taskVisits.push(...(commit.visits ?? []));
+    for (const group of commit.taken ?? []) {
+      this.#changeGroup(group, { trainedBy: version });
+      this.#decidedAt = Math.max(this.#decidedAt, group.completeAt);
+    }
     this.steps.set(version, { metrics: commit.metrics, troubles: commit.troubles });
     const recovery = commit.isWhole
       ? { folder: stateFolder, digest: stateDigest, files: stateFiles, version, warmUpdates: 0 }
@@ -145,6 +161,23 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     };
     this.point("after commit");
     return true;
+  }
+
+  async askGroups({ epoch, step, asked, givenUp, nextCursor }: AskedGroups): Promise<boolean> {
+    this.point("before groups");
+    if (epoch !== this.run.epoch || this.run.version !== step - 1) return false;
+    for (const group of givenUp) this.#changeGroup(group, { isGivenUp: true });
+    for (const { task, cursor } of asked) {
+      this.groupRows.set(`${step}.${task}`, { step, task, cursor, trainedBy: undefined, isGivenUp: false });
+    }
+    this.#nextCursor = nextCursor;
+    this.point("after groups");
+    return true;
+  }
+
+  async groups(): Promise<KeptGroups> {
+    const groups = [...this.groupRows.values()];
+    return { groups, nextCursor: this.#nextCursor, decidedAt: this.#decidedAt };
   }
 
   async trained(_runId: string, version: number): Promise<TrainedRollout[]> {
@@ -253,6 +286,14 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     return { tasks, size: EVAL_SIZE };
   }
 
+  #changeGroup({ step, task }: TakenGroup, change: Partial<GroupRow>): void {
+    const key = `${step}.${task}`;
+    const row = this.groupRows.get(key);
+    if (row === undefined || row.trainedBy !== undefined || row.isGivenUp)
+      throw new Error(`${key} is not open`);
+    this.groupRows.set(key, { ...row, ...change });
+  }
+
   #room(): EpisodeRoom {
     const { maxBytes, run } = this;
     const bytes = this.stream.reduce((sum, scored) => sum + scored.bytes, 0);
@@ -285,11 +326,12 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     this.point("before state");
     if (this.status !== undefined && this.status.epoch > status.epoch) return false;
     this.status = status;
+    this.#late = this.#late.filter((late) => !this.#store(late));
     this.point("after state");
     return true;
   }
 
-  /** Executes a job at once, by its seeds; the result is in the stream before `publish` returns. */
+  /** Executes a job at once, by its seeds; the result is in the stream before `publish` returns, unless `storedAt` delays it. */
   #execute(run: RunRecord, job: Job): boolean {
     this.point("before job");
     const key = slotKey(job.slot);
@@ -302,8 +344,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     this.tasks.set(key, job.task.id);
     const random = new Random(turnSeed(run.config.seed, job.slot, 0));
     const tokens = [1, random.pick(VOCABULARY), random.pick(VOCABULARY)];
-    const sequence = (this.stream.at(-1)?.sequence ?? this.run.nextSequence - 1) + 1;
-    this.stream.push({
+    const made: Omit<ScoredRollout, "sequence"> = {
       slot: job.slot,
       attempt: 1,
       outcome: "completed",
@@ -330,14 +371,22 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
         { sample: 0, begin: 2, end: 3 },
       ],
       ...this.failureOf(job.slot),
-      sequence,
       bytes,
       resumption: run.resumptions,
       trace: contextOfTraceparent(undefined),
-    });
+    };
+    if (!this.#store(made)) this.#late.push(made);
+    this.point("after job");
+    return true;
+  }
+
+  /** @returns false where it is too early to store the rollout. */
+  #store(made: Omit<ScoredRollout, "sequence">): boolean {
+    if (this.storedAt(made.slot) > (this.status?.version ?? 0)) return false;
+    const sequence = (this.stream.at(-1)?.sequence ?? this.run.nextSequence - 1) + 1;
+    this.stream.push({ ...made, sequence });
     this.#arrival.resolve();
     this.#arrival = Promise.withResolvers<void>();
-    this.point("after job");
     return true;
   }
 }

@@ -275,11 +275,11 @@ describe("parseRunFile()", () => {
       /a-z, 0-9/,
     ],
     [
-      "asynchronous training, which this build cannot do",
+      "more rollouts at once than a run may have",
       "steps: 200",
-      "steps: 200, maxStaleness: 2",
+      "steps: 200, maxStaleness: 65",
       "trainer.maxStaleness",
-      /is 2; it must be 0, as this version of Hone trains synchronously only/,
+      /is 65; it must be at most 64/,
     ],
   ];
   for (const [what, from, to, key, message] of cases) {

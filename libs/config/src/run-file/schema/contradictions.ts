@@ -21,6 +21,7 @@ type Checked = Pick<RunConfig, "algorithm" | "dataset" | "judge" | "rollout" | "
 /** All contradictions in a run file whose keys are valid one by one. */
 export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* rolloutContradictions(run);
+  yield* asynchronyContradictions(run);
   yield* scheduleContradictions(run);
   yield* criticContradictions(run);
   yield* distillationContradictions(run);
@@ -135,6 +136,26 @@ function* rolloutContradictions({ rollout, algorithm, judge }: Checked): Generat
     yield {
       path: ["rollout", "tasksPerStep"],
       allowed: `such that a step has at most ${MAX_ROLLOUTS_PER_STEP} rollouts, ${parts}; here it may have ${count}`,
+    };
+  }
+}
+
+/** What a run does not offer where the steps of its rollouts are not known when they are asked for. */
+function* asynchronyContradictions({ rollout, algorithm, trainer }: Checked): Generator<Contradiction> {
+  const { maxStaleness } = trainer;
+  if (maxStaleness === 0) return;
+  const allowed = `left out where trainer.maxStaleness is ${maxStaleness}`;
+  if (rollout.redundancy !== undefined) {
+    const why = "as groups that finish late are kept for later steps";
+    yield { path: ["rollout", "redundancy"], allowed: `${allowed}, ${why}` };
+  }
+  if (algorithm.dynamicSampling !== undefined) yield { path: ["algorithm", "dynamicSampling"], allowed };
+  const perTask = rollout.groupSize + Number(playsBaseline(algorithm.advantage));
+  const count = (maxStaleness + 1) * rollout.tasksPerStep * perTask;
+  if (count > MAX_ROLLOUTS_PER_STEP) {
+    yield {
+      path: ["trainer", "maxStaleness"],
+      allowed: `such that at most ${MAX_ROLLOUTS_PER_STEP} rollouts are out, those of maxStaleness + 1 steps; here it would be ${count}`,
     };
   }
 }

@@ -7,6 +7,11 @@ export function isTraining({ trainer, warmStart }: Pick<RunConfig, "trainer" | "
   return trainer.steps > 0 || warmStart !== undefined;
 }
 
+/** Whether rollouts of later steps are played while a step trains. */
+export function isAsynchronous({ trainer }: Pick<RunConfig, "trainer">): boolean {
+  return trainer.maxStaleness > 0 && trainer.steps > 0;
+}
+
 /** Whether the run compares its policy with the reference policy, which is version 0. */
 export function hasReference({ algorithm, trainer }: Pick<RunConfig, "algorithm" | "trainer">): boolean {
   const { kl, reward, distillation } = algorithm;

@@ -159,16 +159,17 @@ const supervised = z.strictObject({
   batchSize: wholeNumber.min(1).max(10_000).default(8),
 });
 
+/** More steps ahead would hold more rollouts than the queue and the stream are made for. */
+const MAX_STALENESS = 64;
+
 const trainer = z.strictObject({
   engine: z.discriminatedUnion("kind", [onnxEngine, fsdpEngine]).prefault({ kind: "onnx" }),
   steps: wholeNumber.min(0).max(10_000_000),
   epochs: wholeNumber.min(1).max(64).default(1),
   /** Optimizer updates per epoch; groups are split evenly. */
   minibatches: wholeNumber.min(1).max(1_024).default(1),
-  /** How many versions older than the trained policy a token may be. This version of Hone trains synchronously, so it is 0. */
-  maxStaleness: wholeNumber
-    .refine((versions) => versions === 0, "0, as this version of Hone trains synchronously only")
-    .default(0),
+  /** How many versions older than the trained policy a token may be; 0 = no rollout is played while a step trains. */
+  maxStaleness: wholeNumber.min(0).max(MAX_STALENESS).default(0),
   optimizer,
   /** Trained where the advantage needs values; absent = none. */
   critic: critic.optional(),

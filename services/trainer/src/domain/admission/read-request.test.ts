@@ -32,12 +32,11 @@ describe("readRequest()", () => {
     assert.equal(greedy.key, "rollout.sampling.temperature");
   });
 
-  test("refuses asynchronous training, which this trainer cannot do", async () => {
-    const text = await runFile({
-      trainer: { steps: 1, optimizer: { kind: "adamw", learningRate: 0.1 }, maxStaleness: 2 },
-    });
-    const problem = await problemOf(text);
-    assert.deepEqual([problem.key, problem.valueJson], ["trainer.maxStaleness", "2"]);
+  test("refuses what an asynchronous run does not offer", async () => {
+    const trainer = { steps: 1, optimizer: { kind: "adamw", learningRate: 0.1 }, maxStaleness: 2 };
+    const problem = await problemOf(await runFile({ trainer, algorithm: { dynamicSampling: {} } }));
+    assert.equal(problem.key, "algorithm.dynamicSampling");
+    assert.match(problem.allowed, /left out where trainer.maxStaleness is 2/);
   });
 
   test("reads files that the run file names below the files folder, and refuses missing ones", async () => {

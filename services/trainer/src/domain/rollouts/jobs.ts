@@ -48,6 +48,8 @@ export interface Job {
   readonly endpoint?: Endpoint;
   readonly lowestVersion: number;
   readonly highestVersion: number;
+  /** The rollout is of no use once the policy is more than this many versions ahead of its first token; absent = any use ends with the range. */
+  readonly maxStaleness?: number;
 }
 
 export interface JobQueue {

@@ -14,11 +14,13 @@
  *     tenure of the run ends: the next one replays the steps and no longer needs those episodes.
  * G7: If more jobs are published than rollouts are wanted, those that agent-rollout has not taken when enough have arrived are
  *     removed. Rollouts that are being played end as stale once the next version is published; nothing waits for them.
+ * G8: If the other groups are kept for later steps, no job is removed, and jobs are published on while nothing is waited for.
  */
 
 import { delay, describeError, pause, RetryableError, retry, type Slot, slotKey } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { EpisodesFullError, LostRolloutsError } from "../errors.ts";
+import { FirstGroups, type WantedGroups } from "../groups/first-groups.ts";
 import type { RunReporter } from "../report/run-reporter.ts";
 import { WaitOwner } from "../report/wait.ts";
 import type { RunProgress, RunRecord } from "../run/run-record.ts";
@@ -26,7 +28,6 @@ import { dropUnneededEpisodes } from "../state/episode-room.ts";
 import { isReplayFree } from "../state/state-cadence.ts";
 import type { Pipeline } from "./find-cause-of-wait.ts";
 import { findCauseOfWait } from "./find-cause-of-wait.ts";
-import { FirstGroups, type WantedGroups } from "./first-groups.ts";
 import { JobPacer } from "./job-pacer.ts";
 import type { Job, JobQueue } from "./jobs.ts";
 import type { RolloutInbox } from "./rollout-inbox.ts";
@@ -71,6 +72,12 @@ interface Unpublished {
 export class RolloutGatherer {
   readonly #deps: GathererDeps;
   #backlogRead: Promise<void> | undefined;
+  /** The jobs that this process has begun to publish for later steps too, and the end of that (G8). */
+  #issued: ReadonlySet<string> = new Set();
+  #issuing: Promise<void> = Promise.resolve();
+  readonly #unissued: Unpublished = { count: 0, reason: "" };
+  /** How often missing jobs were published again (G3). */
+  #repetition = 0;
 
   constructor(deps: GathererDeps) {
     this.#deps = deps;
@@ -95,7 +102,7 @@ export class RolloutGatherer {
   /**
    * Gathers the rollouts of `jobs`, in the order of the jobs.
    * @param what what needs the rollouts, such as "step 3"; it appears in the run's status.
-   * @param wanted if present, only the first groups that are complete are returned, and the other jobs are dropped (G7).
+   * @param wanted if present, only the first groups that are complete are returned; the other jobs are dropped (G7) or kept (G8).
    */
   async gather(
     what: string,
@@ -106,13 +113,13 @@ export class RolloutGatherer {
     const { inbox, reporter, signal } = this.#deps;
     const slots = jobs.map(({ slot }) => slot);
     const total = wanted === undefined ? jobs.length : wanted.groups * wanted.rollouts;
-    this.#backlogRead ??= this.#readBacklog();
-    await this.#backlogRead; // G1
+    await this.catchUp(); // G1
     const ended = new AbortController();
     const all = AbortSignal.any([signal, ended.signal]);
     const sinceMs = Date.now();
     let lastArrival = performance.now();
-    const unpublished: Unpublished = { count: 0, reason: "" };
+    const isKept = wanted?.keepsOthers === true;
+    const unpublished = isKept ? this.#unissued : { count: 0, reason: "" };
     const onArrival = (arrived: number) => {
       lastArrival = performance.now();
       const done = Math.min(arrived, total);
@@ -125,16 +132,15 @@ export class RolloutGatherer {
         ? inbox.collect(slots, onArrival, all)
         : inbox.collectFirst(slots, new FirstGroups(slots, wanted), onArrival, all);
     try {
-      const published = this.#publishMissing(jobs, unpublished, all).then(() =>
-        this.#heal(jobs, () => lastArrival, unpublished, all),
-      );
+      const publishing = isKept ? this.#issue(jobs) : this.#publishMissing(jobs, unpublished, all);
+      const published = publishing.then(() => this.#heal(jobs, () => lastArrival, unpublished, all));
       const explained = this.#explain(what, jobs, () => lastArrival, unpublished, all);
       // Publishing and explaining end no later than the collection, so if one of them settles the race, it has failed.
       const rollouts = await Promise.race([
         collected,
         ...[published, explained].map((each) => each.then(() => collected)),
       ]);
-      if (wanted !== undefined) {
+      if (wanted !== undefined && !isKept) {
         ended.abort(new Error("the collection is over"));
         await this.#dropJobs(slots);
       }
@@ -144,6 +150,12 @@ export class RolloutGatherer {
       collected.catch(() => undefined);
       reporter.clearWait();
     }
+  }
+
+  /** Waits until everything was read that the stream held when this process began to read it. */
+  catchUp(): Promise<void> {
+    this.#backlogRead ??= this.#readBacklog();
+    return this.#backlogRead;
   }
 
   /**
@@ -169,6 +181,22 @@ export class RolloutGatherer {
     } finally {
       reporter.clearWait();
     }
+  }
+
+  /** Forgets rollouts that nothing waits for any more; the inbox drops them as soon as they are settled. */
+  giveUp(slots: readonly Slot[]): void {
+    this.#deps.inbox.prune();
+    this.#deps.traces.cancelled(slots);
+  }
+
+  /** Publishes those of the jobs that this process has not begun to publish (G8). */
+  #issue(jobs: readonly Job[]): Promise<void> {
+    const fresh = jobs.filter(({ slot }) => !this.#issued.has(slotKey(slot)));
+    this.#issued = new Set(jobs.map(({ slot }) => slotKey(slot)));
+    this.#issuing = this.#issuing.then(() => this.#publishMissing(fresh, this.#unissued, this.#deps.signal));
+    // Whoever waits for the jobs meets the failure; it must not end the process before.
+    this.#issuing.catch(() => undefined);
+    return this.#issuing;
   }
 
   /** Removes the run's waiting jobs, and ends the root spans of rollouts that are no longer needed (G7). */
@@ -247,7 +275,7 @@ export class RolloutGatherer {
     signal: AbortSignal,
   ): Promise<void> {
     const { run, inbox, pipeline, progress, reporter, logger, fullMs = DEFAULT_FULL_MS } = this.#deps;
-    const version = jobs.find(({ scriptedPolicy }) => scriptedPolicy === undefined)?.highestVersion;
+    const version = jobs.find(({ scriptedPolicy }) => scriptedPolicy === undefined)?.lowestVersion;
     let full: { readonly sinceMs: number; readonly arrival: number } | undefined;
     while (!signal.aborted) {
       await pause(QUIET_MS, signal);
@@ -294,7 +322,6 @@ export class RolloutGatherer {
     const { run, pipeline, logger } = this.#deps;
     const silenceMs = (this.#deps.silenceMs ?? DEFAULT_SILENCE_MS) + run.config.rollout.deadlineMs;
     let since = lastArrival();
-    let repetition = 0;
     while (!signal.aborted) {
       await pause(since + silenceMs - performance.now(), signal);
       if (signal.aborted) return; // the collection is over
@@ -308,7 +335,7 @@ export class RolloutGatherer {
       // longer. After the bus was killed it may still list jobs that are done; those are neither waiting nor being worked on.
       if (view?.kind !== "seen" || (view.jobs > 0 && view.jobsPending + view.jobsInWork > 0)) continue;
       logger.warn("no rollout came for long: publishes the missing jobs again", { silenceMs });
-      await this.#publishMissing(jobs, unpublished, signal, ++repetition);
+      await this.#publishMissing(jobs, unpublished, signal, ++this.#repetition);
     }
   }
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Slot } from "@hone/core";
 import { testRollout } from "../../testing/fake-run.ts";
-import { FirstGroups } from "./first-groups.ts";
+import { FirstGroups } from "../groups/first-groups.ts";
 import { RolloutInbox } from "./rollout-inbox.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
 

@@ -11,7 +11,7 @@
  */
 
 import { raceAbortable, type Slot, slotKey } from "@hone/core";
-import type { FirstGroups } from "./first-groups.ts";
+import type { FirstGroups } from "../groups/first-groups.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
 
 /** A collection whose rollouts have not all arrived. */
@@ -91,6 +91,11 @@ export class RolloutInbox {
     return slots.filter((slot) => !this.#arrived.has(slotKey(slot)));
   }
 
+  /** @returns the rollouts of those slots that have arrived. */
+  arrived(slots: readonly Slot[]): ScoredRollout[] {
+    return slots.flatMap((slot) => this.#arrived.get(slotKey(slot)) ?? []);
+  }
+
   /**
    * Waits until the rollout of every slot has arrived and takes the rollouts out of the inbox (I3, I4).
    * @param onProgress called with the number of rollouts that have arrived, at once and at each arrival.
@@ -110,7 +115,8 @@ export class RolloutInbox {
   }
 
   /**
-   * Waits until enough groups are complete, and takes the rollouts of all slots that have arrived out of the inbox (I4).
+   * Waits until enough groups are complete, and takes the rollouts of all slots that have arrived out of the inbox (I4), or only
+   * those of the chosen groups if the others are kept for later.
    * @param first chooses among the rollouts; it gets them in the order of the stream.
    * @param onProgress called with the number of rollouts that have arrived, at once and at each arrival.
    * @returns the chosen rollouts, in the order of their slots.
@@ -126,8 +132,10 @@ export class RolloutInbox {
       if (keys.has(key)) first.offer(scored);
     }
     await this.#wait(slots, onProgress, signal, first);
-    for (const key of keys) this.#arrived.delete(key);
-    return first.chosen;
+    const { chosen } = first;
+    const used = first.keepsOthers ? chosen.map(({ slot }) => slotKey(slot)) : keys;
+    for (const key of used) this.#arrived.delete(key);
+    return chosen;
   }
 
   /** Waits until the rollouts of all slots have arrived, or until the choice among them is made (I4). */

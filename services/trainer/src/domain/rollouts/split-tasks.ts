@@ -69,6 +69,21 @@ export class SplitTasks {
     return { ...batch, nextCursor: cursor + count, numPassedOver: 0 };
   }
 
+  /** @returns the tasks at positions of the shuffled training split. */
+  async at(cursors: readonly number[]): Promise<Task[]> {
+    const found = new Map<number, Task>();
+    const sorted = [...new Set(cursors)].sort((a, b) => a - b);
+    for (let begin = 0; begin < sorted.length; ) {
+      let end = begin + 1;
+      while (end < sorted.length && sorted[end] === sorted[end - 1]! + 1) end++;
+      const first = sorted[begin]!;
+      const { tasks } = await this.#training(this.#config.seed, first, end - begin);
+      tasks.forEach((task, i) => void found.set(first + i, task));
+      begin = end;
+    }
+    return cursors.map((cursor) => found.get(cursor)!);
+  }
+
   /** @returns the tasks of the warm start: the training split, shuffled in an order used only for the warm start. */
   async warmStart(count: number): Promise<TaskBatch> {
     return this.#training(deriveSeed(this.#config.seed, "warm-start"), 0, count);

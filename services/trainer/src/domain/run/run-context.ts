@@ -3,6 +3,7 @@
 import type { Logger } from "@hone/telemetry";
 import type { GroupJudges } from "../credit/group-judges.ts";
 import type { CriticEngine } from "../critic/critic-engine.ts";
+import type { OpenGroups } from "../groups/open-groups.ts";
 import type { RunReporter } from "../report/run-reporter.ts";
 import type { RolloutGatherer } from "../rollouts/rollout-gatherer.ts";
 import type { RolloutInbox } from "../rollouts/rollout-inbox.ts";
@@ -30,6 +31,8 @@ export interface RunContext {
   readonly inbox: RolloutInbox;
   readonly gatherer: RolloutGatherer;
   readonly tasks: SplitTasks;
+  /** Undefined unless the run is asynchronous. */
+  readonly openGroups: OpenGroups | undefined;
   readonly groupJudges: GroupJudges;
   readonly supervised: SupervisedBatches;
   /** What the run takes from modules of its user. */

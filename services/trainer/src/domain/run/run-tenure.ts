@@ -6,12 +6,13 @@
  * T3: the end of a run is published before its row records it, so that after a crash in between it is published again.
  */
 
-import type { RunConfig } from "@hone/config";
-import { describeError, messageIdOf, retry } from "@hone/core";
+import { isAsynchronous, type RunConfig } from "@hone/config";
+import { describeError, messageIdOf, retry, type Slot } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import type { GroupJudges } from "../credit/group-judges.ts";
 import type { CriticEngine } from "../critic/critic-engine.ts";
 import { FolderRefusedError, OwnershipLostError, RunCancelledError, UniformFailureError } from "../errors.ts";
+import { OpenGroups } from "../groups/open-groups.ts";
 import type { RunEvents } from "../report/run-event.ts";
 import { observeRun } from "../report/run-metrics.ts";
 import { RunReporter } from "../report/run-reporter.ts";
@@ -157,15 +158,20 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     neededFrom: run.nextSequence,
     evaluationBytes: undefined,
   };
+  const openGroups = isAsynchronous(run.config) ? await loadGroups(run, ledger, reporter) : undefined;
+  const isTrained = (slot: Slot) =>
+    openGroups?.isSettled(slot, progress.trained ?? 0) ?? slot.step <= (progress.trained ?? 0);
+  const wasTrained = (slot: Slot) =>
+    openGroups?.wasTrained(slot, run.version ?? 0) ?? slot.step <= (run.version ?? 0);
   const inbox = new RolloutInbox(
-    ({ split, step }) =>
+    (slot) =>
       progress.version !== undefined &&
-      (split === "warm" || (split === "train" ? step <= (progress.trained ?? 0) : step < progress.version)),
+      (slot.split === "warm" || (slot.split === "train" ? isTrained(slot) : slot.step < progress.version)),
     run.nextSequence,
     // Rollouts that were trained before the run was resumed are replayed; everything else is made anew.
     ({ slot, resumption }) =>
       resumption === run.resumptions ||
-      (slot.split === "train" && slot.step <= (run.version ?? 0) && resumption < run.resumptions),
+      (slot.split === "train" && wasTrained(slot) && resumption < run.resumptions),
   );
   const traces = new RolloutTraces();
   const ended = new AbortController();
@@ -208,6 +214,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       inbox,
       gatherer,
       tasks,
+      openGroups,
       supervised: new SupervisedRows({ run, engine, folders, tasks, signal }),
       groupJudges: deps.groupJudges,
       own: (await deps.userAlgorithms?.(run.config)) ?? {},
@@ -231,6 +238,18 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     await Promise.all([engine, critic, ...teachers.values()].map((each) => each?.close()));
     await reporter.settle();
   }
+}
+
+async function loadGroups(
+  { runId, config, recovery }: RunRecord,
+  ledger: RunLedger,
+  reporter: RunReporter,
+): Promise<OpenGroups> {
+  const kept = await reporter.untilAvailable(
+    { text: "the database (groups to play)", owner: WaitOwner.database },
+    () => ledger.groups(runId, recovery?.version ?? 0),
+  );
+  return new OpenGroups({ config }, kept);
 }
 
 async function endRun(

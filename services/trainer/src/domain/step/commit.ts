@@ -20,7 +20,7 @@ import type { RunContext } from "../run/run-context.ts";
 import { isWholeStateWanted } from "../state/episode-room.ts";
 import { isEvaluationDue, isReplayFree, isWholeStateDue } from "../state/state-cadence.ts";
 import { removeOldStates, writeState } from "../state/write-state.ts";
-import type { Commit, TaskVisitRow } from "./ledger.ts";
+import type { Commit, CompleteGroup, TaskVisitRow } from "./ledger.ts";
 
 export interface VersionToCommit {
   readonly version: number;
@@ -31,6 +31,8 @@ export interface VersionToCommit {
   readonly stepBytes?: number;
   /** Present if the tasks of later steps depend on them. */
   readonly visits?: readonly TaskVisitRow[];
+  /** Present if the run is asynchronous. */
+  readonly taken?: readonly CompleteGroup[];
 }
 
 type CommitContext = Pick<
@@ -43,6 +45,7 @@ type CommitContext = Pick<
   | "folders"
   | "reporter"
   | "inbox"
+  | "openGroups"
   | "logger"
   | "progress"
 >;
@@ -50,7 +53,7 @@ type CommitContext = Pick<
 /** Makes a version durable and publishes it. @throws {OwnershipLostError} when this owner's epoch is over. */
 export async function commitVersion(
   context: CommitContext,
-  { version, trained, metrics, troubles, stepBytes = 0, visits }: VersionToCommit,
+  { version, trained, metrics, troubles, stepBytes = 0, visits, taken }: VersionToCommit,
 ): Promise<{ commitMs: number; publishMs: number }> {
   const { run, engine, folders, inbox, reporter, progress } = context;
   const began = performance.now();
@@ -74,6 +77,7 @@ export async function commitVersion(
     metrics,
     troubles,
     ...(visits !== undefined && { visits }),
+    ...(taken !== undefined && { taken }),
     nextSequence: isWhole || version >= run.config.trainer.steps ? inbox.neededFrom : progress.neededFrom,
   };
   await reporter.untilAvailable({ text: "the database (commit)", owner: WaitOwner.database }, () =>
@@ -81,6 +85,7 @@ export async function commitVersion(
   ); // 2
   progress.version = version;
   progress.trained = version;
+  context.openGroups?.take(taken ?? []);
   progress.neededFrom = commit.nextSequence;
   if (isWhole) progress.recovery = { folder: stateFolder, digest, files, version, warmUpdates: 0 };
   inbox.prune();

@@ -1,5 +1,6 @@
 /** The updates of one step, from credit to weights: when it is made, and when it is made again after a restart. */
 
+import { groupKey } from "@hone/core";
 import { type Credit, type CreditedRollout, MetricSet, type Rollout } from "@hone/rl";
 import { valuesOf } from "../credit/score-rollouts.ts";
 import { isWarmingCritic } from "../critic/critic-settings.ts";
@@ -49,8 +50,11 @@ export async function learnAgain(
   step: number,
   scored: readonly CreditedRollout[],
 ): Promise<void> {
-  const byTask = Map.groupBy(scored, ({ rollout }) => rollout.slot.task);
-  const groups = [...byTask].map(([task, rollouts]) => ({ task, rollouts }));
+  const byGroup = Map.groupBy(scored, ({ rollout }) => groupKey(rollout.slot));
+  const groups = [...byGroup.values()].map((rollouts) => ({
+    task: rollouts[0]!.rollout.slot.task,
+    rollouts,
+  }));
   const credit = { groups, leftOut: [], emptyGroupCount: 0, metrics: {} };
   const values = await valuesOf(
     context,

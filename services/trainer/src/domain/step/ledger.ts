@@ -22,6 +22,49 @@ export interface TaskVisitRow extends TaskVisit {
   readonly nextCursor: number;
 }
 
+/** Names a group of an asynchronous run: the step that asked for it, and its index among the groups that this step asked for. */
+export interface TakenGroup {
+  readonly step: number;
+  readonly task: number;
+}
+
+/** A group whose rollouts are all there. */
+export interface CompleteGroup extends TakenGroup {
+  /** Position in the stream of its last rollout. */
+  readonly completeAt: number;
+}
+
+/** A group of an asynchronous run. */
+export interface GroupRow extends TakenGroup {
+  /** Position of its task in the order of the training split. */
+  readonly cursor: number;
+  /** The step that trained it; undefined while none has. */
+  readonly trainedBy: number | undefined;
+  readonly isGivenUp: boolean;
+}
+
+/** What an asynchronous run asks for before a step. */
+export interface AskedGroups {
+  readonly runId: string;
+  readonly epoch: number;
+  /** The step that asks. */
+  readonly step: number;
+  readonly asked: readonly (TakenGroup & Pick<GroupRow, "cursor">)[];
+  /** Groups in whose place others are asked for. */
+  readonly givenUp: readonly TakenGroup[];
+  /** Position in the training split from which tasks have not been asked for yet. */
+  readonly nextCursor: number;
+}
+
+/** The groups of an asynchronous run that its next owner needs. */
+export interface KeptGroups {
+  /** Those that are open, that were asked for by the step after `version`, or that were trained after the last whole state. */
+  readonly groups: readonly GroupRow[];
+  readonly nextCursor: number;
+  /** The largest position at which a group that was trained was complete; 0 = none was. */
+  readonly decidedAt: number;
+}
+
 /** What one transaction makes durable. */
 export interface Commit {
   readonly runId: string;
@@ -42,6 +85,8 @@ export interface Commit {
   readonly troubles?: GatheredTroubles | undefined;
   /** Present if the tasks of later steps depend on them. */
   readonly visits?: readonly TaskVisitRow[];
+  /** The groups that the step took, in the order in which they were complete; present if the run is asynchronous. */
+  readonly taken?: readonly CompleteGroup[];
   /** First position of the stream that is still needed. */
   readonly nextSequence: number;
 }
@@ -96,6 +141,10 @@ export interface RunLedger {
   evaluations(runId: string, version: number): Promise<EvaluationRecord[]>;
   /** Visits of all committed steps, in order of step and task. */
   visits(runId: string): Promise<TaskVisitRow[]>;
+  /** Stores the groups that a step asks for and gives up. @returns false when epoch or version no longer hold. */
+  askGroups(groups: AskedGroups): Promise<boolean>;
+  /** @param since version of the last whole state; the groups that later steps trained are included. */
+  groups(runId: string, since: number): Promise<KeptGroups>;
   /** The rollouts on which a version was trained, in order of their slots. */
   trained(runId: string, version: number): Promise<TrainedRollout[]>;
   /** What is stored of a committed step; undefined when there is none. */

@@ -2,6 +2,7 @@
 
 import {
   addRolloutMetrics,
+  addStaleness,
   assignCredit,
   type Credit,
   type Group,
@@ -15,6 +16,14 @@ import {
 import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
 import { type KlRewardContext, klRewardsOf } from "../credit/kl-reward.ts";
 import { squaresOf, valuesOf } from "../credit/score-rollouts.ts";
+import { playGroups } from "../groups/play-groups.ts";
+import { playOpenGroups } from "../groups/play-open-groups.ts";
+import {
+  type AsynchronousPart,
+  type PlayContext,
+  type PlayedGroups,
+  rolloutsOf,
+} from "../groups/played-groups.ts";
 import { countStepPhase } from "../report/run-metrics.ts";
 import { type GatheredTroubles, RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
@@ -27,14 +36,13 @@ import { commitVersion } from "./commit.ts";
 import { type LearnContext, learn } from "./learn.ts";
 import type { TaskVisitRow } from "./ledger.ts";
 import type { Optimised } from "./optimise.ts";
-import { type PlayContext, type PlayedGroups, playGroups, rolloutsOf } from "./play-groups.ts";
 import { traceTraining } from "./trace-training.ts";
 
 type StepContext = PlayContext &
   LearnContext &
   KlRewardContext &
   Parameters<typeof commitVersion>[0] &
-  Pick<RunContext, "own" | "teachers">;
+  Pick<RunContext, "own" | "teachers" | "openGroups">;
 
 /** Makes version `step` from version `step - 1`. */
 export async function trainStep(context: StepContext, step: number): Promise<void> {
@@ -54,7 +62,11 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   const parent = contextOf(span);
   const began = performance.now();
   reporter.phase(RunPhase.rollout, step);
-  const groups = await playGroups(context, step, parent);
+  const { openGroups } = context;
+  const groups =
+    openGroups === undefined
+      ? await playGroups(context, step, parent)
+      : await playOpenGroups({ ...context, openGroups }, step, parent);
   const { troubles } = groups;
   const gathered = performance.now();
 
@@ -68,6 +80,7 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   const inputs = { own: context.own.advantage, tokenRewards, values, squares, taught };
   const credit = assignCredit(creditedGroups(context, groups), run.config.algorithm, inputs);
   addStepMetrics(metrics, context, groups, credit);
+  if (groups.asynchronous) addStalenessMetrics(metrics, step, trainable, groups.asynchronous);
   const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>
     learn(context, step, { credit, values }, metrics),
   );
@@ -84,6 +97,7 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
       troubles,
       stepBytes: episodeBytes(rolloutsOf(groups.played)),
       ...(visits !== undefined && { visits }),
+      ...(groups.asynchronous && { taken: groups.asynchronous.taken }),
     }),
   );
   if (visits !== undefined) context.tasks.record(visits);
@@ -184,6 +198,18 @@ function addStepMetrics(
     Reduction.sum,
     trained.reduce((sum, count) => sum + count, 0),
   );
+}
+
+/** Adds how old the step's tokens are, in versions, and what became of the groups that it did not take. */
+function addStalenessMetrics(
+  metrics: MetricSet,
+  step: number,
+  trained: readonly ScoredRollout[],
+  { tooOldCount, openCount }: AsynchronousPart,
+): void {
+  metrics.add("groups/too_old", Reduction.sum, tooOldCount);
+  metrics.add("groups/open", Reduction.last, openCount);
+  addStaleness(metrics, step - 1, trained);
 }
 
 /** Adds `time/<name>_ms`. */

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Outcome, slotKey } from "@hone/core";
 import { testRollout } from "../../testing/fake-run.ts";
-import { batchSlots } from "./batch-slots.ts";
+import { batchSlots } from "../rollouts/batch-slots.ts";
+import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import { FirstGroups } from "./first-groups.ts";
-import type { ScoredRollout } from "./scored-rollout.ts";
 
 /** A rollout that is written `task.index`, with `!` after it if it cannot be scored. */
 function rolloutOf(text: string): ScoredRollout {

@@ -1,5 +1,5 @@
 /**
- * Plays the groups of a step: gets tasks, publishes their jobs, gathers the rollouts, and asks the judges that compare groups.
+ * Plays the groups of a step of a synchronous run: gets tasks, publishes their jobs, gathers the rollouts, and asks the judges that compare groups.
  *
  * P1: Without dynamic sampling a step plays one batch of tasks and trains all of its groups.
  * P2: With it, batch follows batch until enough groups teach; the step trains the first of those, in the order of their tasks.
@@ -9,43 +9,23 @@
  *     groups.
  */
 
-import { Outcome, type Slot, Split } from "@hone/core";
-import { type Group, groupsThatTeach, nextBatchSize, playsBaseline, versionRange } from "@hone/rl";
+import { type Slot, Split } from "@hone/core";
+import { groupsThatTeach, nextBatchSize, playsBaseline } from "@hone/rl";
 import { type Context, SpanName, withSpan } from "@hone/telemetry";
 import { compareGroups } from "../credit/compare-groups.ts";
-import type { GatheredTroubles } from "../report/run-status.ts";
 import { reportTroubles } from "../report/troubles.ts";
 import { batchSlots } from "../rollouts/batch-slots.ts";
 import type { ChosenTasks } from "../rollouts/curriculum.ts";
 import type { Job, Task } from "../rollouts/jobs.ts";
-import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import type { RunContext } from "../run/run-context.ts";
-import { leaveOutUntrainable } from "./trainable.ts";
-
-/** What playing a step's groups needs. */
-export type PlayContext = Parameters<typeof compareGroups>[0] &
-  Pick<RunContext, "engine" | "gatherer" | "tasks">;
-
-type StepGroup = Group<ScoredRollout>;
-
-/** The groups of a step, each list in the order of the tasks. */
-export interface PlayedGroups {
-  readonly played: readonly StepGroup[];
-  /** Those that the step trains. */
-  readonly trained: readonly StepGroup[];
-  /** Number of groups that teach and are not trained, because the step has enough. */
-  readonly surplusCount: number;
-  /** Number of rollouts that were started and not waited for, because others finished before them. */
-  readonly unneededCount: number;
-  readonly batchCount: number;
-  /** All tasks of the step; a group's index is that of its task. */
-  readonly tasks: readonly Task[];
-  /** Position from which the next step takes its tasks. */
-  readonly nextCursor: number;
-  /** Tasks that the curriculum considered and did not choose. */
-  readonly numPassedOver: number;
-  readonly troubles: GatheredTroubles | undefined;
-}
+import {
+  groupsOf,
+  type PlayContext,
+  type PlayedGroups,
+  prepareGroups,
+  rolloutsOf,
+  type StepGroup,
+} from "./played-groups.ts";
 
 /**
  * @param parent the step's span.
@@ -84,13 +64,6 @@ export async function playGroups(context: PlayContext, step: number, parent: Con
     }
     batch = await withSpan(SpanName.stepBatch, { parent }, () => tasks.next(nextCursor, size + spareTasks));
   }
-}
-
-/** @returns all rollouts of groups, baselines included. */
-export function rolloutsOf(groups: readonly StepGroup[]): ScoredRollout[] {
-  return groups.flatMap(({ rollouts, baseline }) =>
-    baseline === undefined ? rollouts : [...rollouts, baseline],
-  );
 }
 
 /** The jobs of a batch: those that may be trained, and one for each task that is only compared with, where the advantage wants it. */
@@ -145,23 +118,6 @@ async function gatherGroups(
     (done, total) => reporter.progress({ step, rolloutsDone: before + done, rolloutsTotal: before + total }),
     redundancy && { groups: wanted, rollouts: groupSize },
   );
-  const count = wanted * groupSize;
-  const trainable = leaveOutUntrainable(context, gathered.slice(0, count)).map((rollout) =>
-    markStale(rollout, step - 1),
-  );
-  const scored = await compareGroups(context, trainable);
-  const compared = gathered.slice(count).map((rollout) => markStale(rollout, step - 1));
-  return Array.from({ length: scored.length / groupSize }, (_, i) => {
-    const rollouts = scored.slice(i * groupSize, (i + 1) * groupSize);
-    const baseline = compared[i];
-    return { task: rollouts[0]!.slot.task, rollouts, ...(baseline !== undefined && { baseline }) };
-  });
-}
-
-/** Tokens of any other version than the one asked for must not be trained (architecture, part 5, rule 6). */
-function markStale(rollout: ScoredRollout, version: number): ScoredRollout {
-  const range = versionRange(rollout);
-  if (range === undefined || (range.lowest === version && range.highest === version)) return rollout;
-  const reason = `its tokens are of the versions ${range.lowest} to ${range.highest}, and ${version} was asked for`;
-  return { ...rollout, outcome: Outcome.stale, reason };
+  const ready = prepareGroups(context, gathered, { lowest: step - 1, highest: step - 1 });
+  return groupsOf(groupSize, await compareGroups(context, ready.rollouts), ready.baselines);
 }
