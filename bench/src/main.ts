@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: measures Hone's throughput, and compares it with the machine's limits and with peers.
  *
- *   npm run bench -- [--only limits,bus,engines,pipeline,start] [--rounds 5] [--quick] [--json FILE]
+ *   npm run bench -- [--only limits,bus,engines,pipeline,start,async] [--rounds 5] [--quick] [--json FILE]
  *
  * Prints a table and writes it as JSON, by default below `.hone/`. Peers are looked for in the folder that PEERS names (default
  * ~/.cache/hone-peers). Only figures of one sitting can be compared, and only if nothing else used the machine, which the bench
@@ -13,6 +13,7 @@ import { formatSection, type Report, type Section } from "./report/report.ts";
 import { holdSitting, type SittingReport } from "./report/sitting.ts";
 import { summarise } from "./report/summarise.ts";
 import type { BenchSettings, Measure } from "./section.ts";
+import { measureAsynchrony } from "./sections/asynchrony.ts";
 import { measureBus } from "./sections/bus.ts";
 import { measureEngines } from "./sections/engines.ts";
 import { measureLimits } from "./sections/limits.ts";
@@ -25,6 +26,7 @@ const SECTIONS: Readonly<Record<string, Measure>> = {
   engines: measureEngines,
   pipeline: measurePipeline,
   start: measureStart,
+  async: measureAsynchrony,
 };
 
 const readOptions = () => parseOptions(process.argv.slice(2), Object.keys(SECTIONS));
