@@ -88,6 +88,8 @@ function jobsOf(
     sampling: chosen,
     lowestVersion: step - 1,
     highestVersion: step - 1,
+    // Once the next version is published, nothing needs the rollouts that others finished before.
+    ...(redundancy !== undefined && { maxStaleness: 0 }),
   });
   const startedPerGroup = groupSize + (redundancy?.rollouts ?? 0);
   const slots = batchSlots(Split.train, step, batch.tasks.length, startedPerGroup, firstTask);

@@ -80,7 +80,7 @@ export async function optimise(
       // Before the step's first update the weights are those that sampled, so a mismatch comes from the engines' arithmetic.
       const isFirst = !isMismatchKnown;
       isMismatchKnown = true;
-      if (isFirst && samples.length === 0) await measureMismatch(engine, config, plan, metrics);
+      if (isFirst && samples.length === 0) await measureMismatch(engine, config, step, plan, metrics);
       const selected = await select(engine, config, samples, objective, onUpdate);
       const result =
         samples.length === 0
@@ -102,6 +102,7 @@ export async function optimise(
       if (isFirst && samples.length > 0) {
         addMismatch(
           metrics,
+          step,
           samples.map(({ sample }) => sample),
           result,
         );
@@ -117,7 +118,7 @@ export async function optimise(
       onUpdate();
     }
   }
-  if (!isMismatchKnown) await measureMismatch(engine, config, plan, metrics);
+  if (!isMismatchKnown) await measureMismatch(engine, config, step, plan, metrics);
   return { figures, updateCount };
 }
 
@@ -136,6 +137,7 @@ async function imitate(
 async function measureMismatch(
   engine: TrainingEngine,
   config: RunConfig,
+  step: number,
   plan: readonly PlannedMinibatch[],
   metrics: MetricSet,
 ): Promise<void> {
@@ -144,7 +146,7 @@ async function measureMismatch(
     .find((candidates) => candidates.length > 0);
   if (samples === undefined) return;
   const inputs = samples.map(scoredSample);
-  addMismatch(metrics, samples, await engine.logprobs(inputs, config.rollout.sampling));
+  addMismatch(metrics, step, samples, await engine.logprobs(inputs, config.rollout.sampling));
 }
 
 type ReferenceLogprobs = ReadonlyMap<Sample, Float32Array>;
@@ -220,19 +222,33 @@ function addKl(
   metrics.add("kl/mean", Reduction.mean, count === 0 ? 0 : sum / count, count);
 }
 
-/** Largest and mean |logprob when sampled - logprob recomputed|. */
-function addMismatch(metrics: MetricSet, samples: readonly Sample[], scores: SampleScores): void {
+/**
+ * Largest and mean |logprob when sampled - logprob recomputed|, over the tokens that the weights sampled which are trained now:
+ * older tokens of an asynchronous run have other logprobs because the policy has changed.
+ * @param step makes its version from the one before.
+ */
+function addMismatch(
+  metrics: MetricSet,
+  step: number,
+  samples: readonly Sample[],
+  scores: SampleScores,
+): void {
   let sum = 0;
   let count = 0;
   let largest = 0;
-  samples.forEach(({ logprobs }, i) => {
+  samples.forEach(({ logprobs, versions }, i) => {
     const recomputed = scores.logprobs[i]!;
-    for (let token = 0; token < recomputed.length; token++) {
-      const difference = Math.abs(logprobs[token]! - recomputed[token]!);
-      sum += difference;
-      largest = Math.max(largest, difference);
+    let token = 0;
+    for (const { version, tokenCount } of versions) {
+      const end = token + tokenCount;
+      for (; token < end; token++) {
+        if (version !== step - 1) continue;
+        const difference = Math.abs(logprobs[token]! - recomputed[token]!);
+        sum += difference;
+        count++;
+        largest = Math.max(largest, difference);
+      }
     }
-    count += recomputed.length;
   });
   metrics.add("mismatch/max", Reduction.max, largest);
   metrics.add("mismatch/mean", Reduction.mean, count === 0 ? 0 : sum / count, count);
