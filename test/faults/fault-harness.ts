@@ -1,3 +1,5 @@
+/** A stack whose services a test disturbs. Its runs are compared with an undisturbed run. */
+
 import assert from "node:assert/strict";
 import { deadline, runIdOf } from "@hone/core";
 import { BucketName, openBucket, readOrdered, StreamName, subjects } from "@hone/messaging";

@@ -25,7 +25,6 @@ export interface LakeRunOptions {
   readonly dynamicSampling?: RunConfig["algorithm"]["dynamicSampling"];
   readonly redundancy?: RunConfig["rollout"]["redundancy"];
   readonly maxStaleness?: number;
-  readonly correction?: RunConfig["algorithm"]["correction"];
   /** Keys of the environment's configuration. */
   readonly environment?: Readonly<Record<string, unknown>>;
 }
@@ -53,7 +52,6 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
         ...algorithm,
         advantage: options.advantage ?? algorithm.advantage,
         dynamicSampling: options.dynamicSampling,
-        correction: options.correction ?? algorithm.correction,
       },
       trainer: {
         ...trainer,

@@ -93,8 +93,8 @@ async function ratesOf(
   const episodes = sum(figures.map((metrics) => metrics[MetricName.episodes] ?? 0));
   return {
     episodesPerSecond: (1_000 * episodes) / stepMs,
-    staleness: sum(figures.map((metrics) => metrics["staleness/mean"] ?? 0)) / figures.length,
-    tooOld: sum(figures.map((metrics) => metrics["groups/too_old"] ?? 0)),
+    staleness: sum(figures.map((metrics) => metrics[MetricName.stalenessMean] ?? 0)) / figures.length,
+    tooOld: sum(figures.map((metrics) => metrics[MetricName.groupsTooOld] ?? 0)),
   };
 }
 

@@ -230,9 +230,10 @@ export class LedgerRows implements RunLedger {
           )
           .for("update");
         if (owned.length === 0) return false;
+        const old = givenUp.map((group) => ({ step: group.step, task: group.task }));
         await tx.execute(sql`
           update groups set is_given_up = true
-          from json_to_recordset(${JSON.stringify(givenUp.map(({ step, task }) => ({ step, task })))}::json) as old (step integer, task integer)
+          from json_to_recordset(${JSON.stringify(old)}::json) as old (step integer, task integer)
           where ${isListedAndOpen(runId, "old")}`);
         const rows = asked.map(({ task, cursor }) => ({ runId, step, task, cursor, nextCursor }));
         // A transaction whose answer was lost is made again.

@@ -1,5 +1,6 @@
 /**
- * Plays the groups of a step of a synchronous run: gets tasks, publishes their jobs, gathers the rollouts, and asks the judges that compare groups.
+ * Plays the groups of a step of a synchronous run: gets tasks, publishes their jobs, gathers the rollouts, and asks the judges
+ * that compare groups.
  *
  * P1: Without dynamic sampling a step plays one batch of tasks and trains all of its groups.
  * P2: With it, batch follows batch until enough groups teach; the step trains the first of those, in the order of their tasks.

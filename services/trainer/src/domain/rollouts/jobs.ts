@@ -48,7 +48,10 @@ export interface Job {
   readonly endpoint?: Endpoint;
   readonly lowestVersion: number;
   readonly highestVersion: number;
-  /** The rollout is of no use once the policy is more than this many versions ahead of its first token; absent = any use ends with the range. */
+  /**
+   * The rollout is of no use once the policy is more than this many versions ahead of its first token; absent = only the range
+   * limits its versions.
+   */
   readonly maxStaleness?: number;
 }
 

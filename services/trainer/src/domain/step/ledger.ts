@@ -58,7 +58,7 @@ export interface AskedGroups {
 
 /** The groups of an asynchronous run that its next owner needs. */
 export interface KeptGroups {
-  /** Those that are open, that were asked for by the step after `version`, or that were trained after the last whole state. */
+  /** Those that are open, and those that were asked for or trained after the last whole state. */
   readonly groups: readonly GroupRow[];
   readonly nextCursor: number;
   /** The largest position at which a group that was trained was complete; 0 = none was. */

@@ -42,7 +42,7 @@ type StepContext = PlayContext &
   LearnContext &
   KlRewardContext &
   Parameters<typeof commitVersion>[0] &
-  Pick<RunContext, "own" | "teachers" | "openGroups">;
+  Pick<RunContext, "own" | "teachers">;
 
 /** Makes version `step` from version `step - 1`. */
 export async function trainStep(context: StepContext, step: number): Promise<void> {
