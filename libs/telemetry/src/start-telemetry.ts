@@ -65,7 +65,7 @@ const recording = new Set<string>();
 
 /**
  * Starts telemetry for this process, or for the service in whose scope it is called ({@link inOwnScope}), or does nothing
- * when there is nowhere to send spans. Loading the SDK holds the event loop up for a fifth of a second.
+ * when there is nowhere to send spans. Loading the SDK holds the event loop up for a tenth of a second.
  * @throws {InvalidInputError} for a malformed address, a ratio outside [0, 1], and OTEL_* variables that the SDK refuses.
  * @throws {TelemetryStartedError} when it runs already, for this process or for a service of this name.
  */

@@ -1,4 +1,7 @@
-/** Compares the losses of the workers with the numbers of verl and ROLL, in float64: value and gradient. */
+/**
+ * Compares the losses of the workers with the numbers of verl and ROLL, in float64: value and gradient; on a GPU where
+ * `HONE_TEST_TORCH_DEVICE` is cuda.
+ */
 
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";

@@ -26,7 +26,8 @@ import { FsdpTrainingEngine } from "./fsdp-training-engine.ts";
 import { TorchNodes } from "./torch-nodes.ts";
 
 const { python, skip } = torchPython(process.env);
-const host = torchHost(python, process.env);
+// On CPUs also where other tests use GPUs: NCCL refuses two ranks on one GPU, and both nodes are this machine.
+const host = torchHost(python, { ...process.env, HONE_TEST_TORCH_DEVICE: "cpu" });
 const TIMEOUT_MS = 3_600_000;
 /** How long a group may take to notice that a rank was killed: seconds, on a machine that is busy with other work. */
 const END_MS = 120_000;

@@ -25,10 +25,14 @@ import {
 } from "../testing/fsdp-fixtures.ts";
 import { EXACT, torchHost } from "../testing/torch-host.ts";
 import { FsdpTrainingEngine } from "./fsdp-training-engine.ts";
+import { ranksAtHand } from "./ranks-at-hand.ts";
 
 const { python, skip } = torchPython(process.env);
 const host = torchHost(python, process.env);
 const TIMEOUT_MS = 3_600_000;
+/** Numbers of workers that are compared: each worker needs a GPU of its own where they use GPUs. */
+const WORLD_SIZES = [1, 2, 4].filter((worldSize) => worldSize <= ranksAtHand(host));
+const SMALL_WORLD_SIZES = WORLD_SIZES.filter((worldSize) => worldSize <= 2);
 
 const LOSS_TOLERANCE = 1e-5;
 const GRADIENT_TOLERANCE = 1e-4;
@@ -67,7 +71,8 @@ function assertNear(found: Values, expected: Values, tolerance: number): void {
 describe("FSDP2 compared with the embedded engine", { skip, timeout: TIMEOUT_MS }, () => {
   test("four ranks continue from the state of two; every number of ranks computes the same", {
     timeout: TIMEOUT_MS,
-  }, async () => {
+  }, async (context) => {
+    context.diagnostic(`numbers of ranks: ${WORLD_SIZES.join(", ")}`);
     await using folder = await temporaryFolder("parity");
     const at = (name: string) => path.join(folder.path, name);
     const onnx = new OnnxTrainingEngine({ ...whole, threads: 1 });
@@ -84,7 +89,7 @@ describe("FSDP2 compared with the embedded engine", { skip, timeout: TIMEOUT_MS 
     } finally {
       await onnx.close();
     }
-    for (const worldSize of [1, 2, 4]) {
+    for (const worldSize of WORLD_SIZES) {
       const engine = new FsdpTrainingEngine({ ...whole, ...EXACT, worldSize }, host);
       try {
         await engine.initialise();
@@ -103,13 +108,15 @@ describe("FSDP2 compared with the embedded engine", { skip, timeout: TIMEOUT_MS 
     }
   });
 
-  test("adapters on two ranks, with recomputed layers", { timeout: TIMEOUT_MS }, async () => {
+  test("adapters on two ranks, with recomputed layers", { timeout: TIMEOUT_MS }, async (context) => {
     await using folder = await temporaryFolder("parity");
+    const worldSize = SMALL_WORLD_SIZES.at(-1)!;
+    context.diagnostic(`number of ranks: ${worldSize}`);
     const found: Found[][] = [];
     const ends: Values[] = [];
     for (const engine of [
       new OnnxTrainingEngine({ ...adapted, threads: 1 }),
-      new FsdpTrainingEngine({ ...adapted, ...EXACT, recomputesLayers: true, worldSize: 2 }, host),
+      new FsdpTrainingEngine({ ...adapted, ...EXACT, recomputesLayers: true, worldSize }, host),
     ]) {
       try {
         await engine.initialise();
@@ -136,13 +143,15 @@ describe("FSDP2 compared with the embedded engine", { skip, timeout: TIMEOUT_MS 
   test("a critic on one and two ranks", { timeout: TIMEOUT_MS }, async () => {
     await using folder = await temporaryFolder("parity");
     const found: ValueResult[][] = [];
-    for (const [name, engine] of Object.entries({
-      onnx: new OnnxTrainingEngine({ ...suiteCritic, threads: 1 }),
-      one: new FsdpTrainingEngine({ ...suiteCritic, ...EXACT, worldSize: 1 }, host),
-      two: new FsdpTrainingEngine({ ...suiteCritic, ...EXACT, worldSize: 2 }, host),
-    })) {
+    const engines = [
+      new OnnxTrainingEngine({ ...suiteCritic, threads: 1 }),
+      ...SMALL_WORLD_SIZES.map(
+        (worldSize) => new FsdpTrainingEngine({ ...suiteCritic, ...EXACT, worldSize }, host),
+      ),
+    ];
+    for (const [i, engine] of engines.entries()) {
       try {
-        found.push(await criticUpdates(engine, path.join(folder.path, name), 4));
+        found.push(await criticUpdates(engine, path.join(folder.path, String(i)), 4));
       } finally {
         await engine.close();
       }

@@ -33,6 +33,24 @@ _IMITATION = (messages.LossTerm(name="cross_entropy"),)
 
 
 @dataclass(frozen=True)
+class _Passed:
+    """
+    A microbatch's results where they were computed. They are fetched after the last microbatch, because a GPU would idle
+    while the host waits for numbers and does not queue the next pass.
+    """
+
+    index: int
+    # None where samples are only scored.
+    loss: Tensor | None
+    found: HeadScores
+
+    def fetch(self) -> "_Scored":
+        score, entropy, squares = (each.detach().float().cpu().numpy().tobytes() for each in self.found)
+        loss = 0.0 if self.loss is None else float(self.loss)
+        return _Scored(self.index, loss, score, entropy, squares)
+
+
+@dataclass(frozen=True)
 class _Scored:
     """A microbatch's results in host memory, to be gathered."""
 
@@ -86,8 +104,7 @@ class Trainer:
     def train(self, call: Any) -> Any:
         self._require_weights("train")
         check_terms(call.terms)
-        scored: list[_Scored] = []
-        loss_sum = 0.0
+        passed: list[_Passed] = []
         try:
             for batch, terms in self._batches_of(call):
                 with self._spans.phase("forward"):
@@ -97,13 +114,13 @@ class Trainer:
                         loss = found.score.sum() * 0.0 + found.entropy.sum() * 0.0
                     else:
                         loss = total_loss(terms, found.score, found.entropy, batch.numbers)
-                        value = float(loss.detach())
-                        loss_sum += value
-                        scored.append(_scored(batch.index, value, found))
+                        detached = HeadScores(*(each.detach() for each in found))
+                        passed.append(_Passed(batch.index, loss.detach(), detached))
                 with self._spans.phase("backward"):
                     loss.backward()
             with self._spans.phase("norm"):
-                grad_norm, loss_sum = self._norm_and(loss_sum)
+                scored = [each.fetch() for each in passed]
+                grad_norm, loss_sum = self._norm_and(sum(each.loss for each in scored))
             _require_finite("loss", loss_sum)
             _require_finite("gradient norm", grad_norm)
             factor = call.max_grad_norm / (grad_norm + _NORM_EPSILON)
@@ -128,7 +145,7 @@ class Trainer:
     def score(self, call: Any) -> Any:
         self._require_weights("score samples")
         exchanged = self._exchanged() if call.target == messages.REFERENCE else nullcontext()
-        scored: list[_Scored] = []
+        passed: list[_Passed] = []
         with exchanged, torch.no_grad():
             shared = share_out(
                 call.microbatches, call.temperature, self._group, has_squares=call.has_squares
@@ -137,9 +154,9 @@ class Trainer:
                 with self._spans.phase("forward"):
                     found = self._forward(batch)
                     if batch.index is not None:
-                        scored.append(_scored(batch.index, 0.0, found))
+                        passed.append(_Passed(batch.index, None, found))
             self._model.release()
-        return self._collect(scored, len(call.microbatches), 0.0)
+        return self._collect([each.fetch() for each in passed], len(call.microbatches), 0.0)
 
     def save(self, call: Any) -> Any:
         self._require_weights("save")
@@ -167,10 +184,10 @@ class Trainer:
 
     def _norm_and(self, loss: float) -> tuple[float, float]:
         """Global norm of the gradients, and the sum of the losses; in float64, the same on every rank."""
-        squares = 0.0
-        for gradient in self._gradients():
-            squares += float(torch.linalg.vector_norm(gradient, dtype=torch.float64)) ** 2
-        squares, loss = self._group.sum([squares, loss])
+        norms = [torch.linalg.vector_norm(each, dtype=torch.float64) for each in self._gradients()]
+        # Fetched together, because the host waits for a GPU at each fetch.
+        fetched = torch.stack(norms).tolist() if norms else []
+        squares, loss = self._group.sum([sum(norm**2 for norm in fetched), loss])
         return math.sqrt(squares) if squares >= 0 else math.nan, loss
 
     @contextmanager
@@ -212,11 +229,6 @@ class Trainer:
     def _require_weights(self, action: str) -> None:
         if not self._is_loaded:
             raise bad_input(f"the engine has no weights, so it cannot {action}; load some first")
-
-
-def _scored(index: int, loss: float, found: HeadScores) -> _Scored:
-    score, entropy, squares = (each.detach().float().cpu().numpy().tobytes() for each in found)
-    return _Scored(index, loss, score, entropy, squares)
 
 
 def _require_finite(quantity: str, value: float) -> None:

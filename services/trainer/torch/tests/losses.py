@@ -1,9 +1,10 @@
 """
 Answers the golden cases of losses for src/fsdp/fsdp-losses.test.ts: `python -m tests.losses` reads tasks and writes loss and
-gradient of each, as JSON. In float64, so that rounding hides no difference.
+gradient of each, as JSON. In float64, so that rounding hides no difference; on a GPU where HONE_TEST_TORCH_DEVICE is cuda.
 """
 
 import json
+import os
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -13,9 +14,12 @@ import torch
 from hone_fsdp.update.objective import loss_of
 
 
+_DEVICE = "cuda" if os.environ.get("HONE_TEST_TORCH_DEVICE") == "cuda" else "cpu"
+
+
 def answer(task: Any) -> dict[str, Any]:
     def numbers(values: list[float]) -> torch.Tensor:
-        return torch.tensor(values, dtype=torch.float64)
+        return torch.tensor(values, dtype=torch.float64, device=_DEVICE)
 
     score = numbers(task["scores"]).requires_grad_()
     inputs = {name: numbers(values) for name, values in task["inputs"].items()}

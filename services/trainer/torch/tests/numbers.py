@@ -42,11 +42,11 @@ def after_updates(asked: Any) -> list[list[float]]:
     return [each.tolist() for each in parameters.values()]
 
 
-def attention_difference() -> float:
+def attention_difference(head_size: int) -> float:
     """Two rows: a shared prompt with two branches and another sample; one sample and padding."""
     visible_end = torch.tensor([[7, 7, 5, 5, 5, 7, 7, 9, 9], [4, 4, 4, 4, 5, 6, 7, 8, 9]])
     torch.manual_seed(1)
-    shapes = [(2, 4, 9, 16), (2, 2, 9, 16), (2, 2, 9, 16)]
+    shapes = [(2, heads, 9, head_size) for heads in (4, 2, 2)]
     has_gpu = torch.cuda.is_available()
     device = "cuda" if has_gpu else "cpu"
     visible_end = visible_end.to(device)
@@ -108,7 +108,8 @@ if __name__ == "__main__":
         # Measured first, because a process's peak memory never decreases.
         "maskMiB": mask_mebibytes(65_536),
         "parameters": after_updates(asked),
-        "attention": attention_difference(),
+        # Flex attention needs smaller heads to be padded, and others not.
+        "attention": max(attention_difference(size) for size in (4, 16)),
         "blocks": differing_blocks(),
     }
     json.dump(answer, sys.stdout)

@@ -22,6 +22,8 @@ Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 # Block size of flex attention. On a GPU, rows are padded to a multiple of it.
 FLEX_BLOCK = 128
+# Flex attention's kernels refuse smaller heads, which only tiny models have.
+_MIN_HEAD_SIZE = 16
 
 _compiled_flex = None
 
@@ -51,7 +53,12 @@ def attend_in_blocks(visible_end_BT: Tensor, flex: Callable[..., Tensor]) -> Att
     mask = visible_blocks(visible_end_BT)
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        return flex(q, k, v, block_mask=mask, enable_gqa=True)
+        size = q.shape[-1]
+        if size >= _MIN_HEAD_SIZE:
+            return flex(q, k, v, block_mask=mask, enable_gqa=True)
+        # Zeros at the end of queries and keys add nothing to their products.
+        q, k, v = (F.pad(each, (0, _MIN_HEAD_SIZE - size)) for each in (q, k, v))
+        return flex(q, k, v, block_mask=mask, enable_gqa=True, scale=size**-0.5)[..., :size]
 
     return attend
 

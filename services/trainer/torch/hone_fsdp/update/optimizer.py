@@ -20,8 +20,11 @@ class AdamW:
             for is_decayed in (True, False)
         ]
         self._is_decayed = [True, False]
+        # On GPUs one kernel updates everything in place. PyTorch's default there computes tensor lists, which need as much memory
+        # again as the parameters.
+        self._is_fused = all(each.device.type == "cuda" for each in parameters.values())
         # The constants are set at every update.
-        self._optimizer = torch.optim.AdamW(groups, lr=0.0)
+        self._optimizer = torch.optim.AdamW(groups, lr=0.0, fused=self._is_fused)
 
     def update(self, options: Any) -> None:
         """Updates the parameters with their gradients. @param options the message AdamW"""
@@ -54,8 +57,10 @@ class AdamW:
         if updates == 0:
             return
         for name, parameter in self.parameters.items():
+            # The fused kernel reads the number of updates where the parameter is.
+            step_device = parameter.device if self._is_fused else None
             self._optimizer.state[parameter] = {
-                "step": torch.tensor(float(updates)),
+                "step": torch.tensor(float(updates), device=step_device),
                 "exp_avg": first[name].detach(),
                 "exp_avg_sq": second[name].detach(),
             }
