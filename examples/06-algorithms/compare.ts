@@ -78,7 +78,7 @@ async function measure(world: string, name: string, seed: number): Promise<Measu
 
 /** Runs a command of Hone. @returns what it printed. @throws {Error} where it fails. */
 async function hone(...args: readonly string[]): Promise<string> {
-  const program = [path.join(PROJECT, "scripts/bootstrap.mjs"), path.join(PROJECT, "apps/cli/src/main.ts")];
+  const program = ["scripts/bootstrap.mjs", "apps/cli/src/main.ts"];
   const isQuiet = args.includes("--json");
   const child = spawn(process.execPath, [...program, ...args], {
     cwd: PROJECT,
