@@ -23,9 +23,8 @@ import {
   weightsOf,
   whole,
 } from "../testing/fsdp-fixtures.ts";
-import { EXACT, torchHost } from "../testing/torch-host.ts";
+import { EXACT, ranksAtHand, torchHost } from "../testing/torch-host.ts";
 import { FsdpTrainingEngine } from "./fsdp-training-engine.ts";
-import { ranksAtHand } from "./ranks-at-hand.ts";
 
 const { python, skip } = torchPython(process.env);
 const host = torchHost(python, process.env);

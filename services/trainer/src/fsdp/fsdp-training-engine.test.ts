@@ -10,10 +10,9 @@ import { IMITATION_TERMS } from "@hone/rl";
 import { eventually, onSmallDisk, temporaryFolder, torchPython } from "@hone/testing";
 import { testCriticEngine } from "../domain/critic/critic-engine.suite.ts";
 import { freshModel, minibatch, testTrainingEngine } from "../domain/step/training-engine.suite.ts";
-import { areGone, EXACT, GroupPool, torchHost, workersBelow } from "../testing/torch-host.ts";
+import { areGone, EXACT, GroupPool, torchHost, withoutRanks, workersBelow } from "../testing/torch-host.ts";
 import { OPTIMIZER_FOLDER } from "./fsdp-files.ts";
 import { FsdpTrainingEngine } from "./fsdp-training-engine.ts";
-import { withoutRanks } from "./ranks-at-hand.ts";
 
 const { python, skip } = torchPython(process.env);
 const host = torchHost(python, process.env);

@@ -5,9 +5,8 @@ import { after, test } from "node:test";
 import { startTelemetry, withSpan } from "@hone/telemetry";
 import { startOtlpReceiver, torchPython } from "@hone/testing";
 import { freshModel, minibatch } from "../domain/step/training-engine.suite.ts";
-import { EXACT, GroupPool, torchHost } from "../testing/torch-host.ts";
+import { EXACT, GroupPool, torchHost, withoutRanks } from "../testing/torch-host.ts";
 import { FsdpTrainingEngine } from "./fsdp-training-engine.ts";
-import { withoutRanks } from "./ranks-at-hand.ts";
 
 const RANKS = [0, 1];
 const { python, skip } = torchPython(process.env);

@@ -147,9 +147,7 @@ class Trainer:
         exchanged = self._exchanged() if call.target == messages.REFERENCE else nullcontext()
         passed: list[_Passed] = []
         with exchanged, torch.no_grad():
-            shared = share_out(
-                call.microbatches, call.temperature, self._group, has_squares=call.has_squares
-            )
+            shared = share_out(call.microbatches, call.temperature, self._group, has_squares=call.has_squares)
             for batch in shared:
                 with self._spans.phase("forward"):
                     found = self._forward(batch)

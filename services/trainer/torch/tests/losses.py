@@ -13,7 +13,6 @@ import torch
 
 from hone_fsdp.update.objective import loss_of
 
-
 _DEVICE = "cuda" if os.environ.get("HONE_TEST_TORCH_DEVICE") == "cuda" else "cpu"
 
 

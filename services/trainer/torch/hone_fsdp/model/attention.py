@@ -24,6 +24,9 @@ Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 FLEX_BLOCK = 128
 # Flex attention's kernels refuse smaller heads, which only tiny models have.
 _MIN_HEAD_SIZE = 16
+# One row or several, one block or several, with gradients or without, and which of q, k and v need gradients: adapters alone
+# give twelve variants, and PyTorch compiles eight unless told otherwise.
+_MAX_VARIANTS = 64
 
 _compiled_flex = None
 
@@ -109,10 +112,15 @@ def _as_lists(is_taken_BNN: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _compiled() -> Callable[..., Tensor]:
-    """Compiles flex attention once for all sizes; without compilation it would compute all scores."""
+    """
+    Compiles flex attention once for all sizes; without compilation it would compute all scores. `fullgraph` makes it an
+    error if PyTorch does not compile a variant, instead of a silent change to that.
+    """
+    from torch._dynamo import config
     from torch.nn.attention.flex_attention import flex_attention
 
     global _compiled_flex
     if _compiled_flex is None:
-        _compiled_flex = torch.compile(flex_attention, dynamic=True)
+        config.recompile_limit = _MAX_VARIANTS
+        _compiled_flex = torch.compile(flex_attention, dynamic=True, fullgraph=True)
     return _compiled_flex

@@ -47,9 +47,7 @@ def share_out(
     ]
 
 
-def _batch(
-    index: int, message: Any, temperature: float, device: torch.device, has_squares: bool
-) -> Batch:
+def _batch(index: int, message: Any, temperature: float, device: torch.device, has_squares: bool) -> Batch:
     shape = (message.row_count, message.row_tokens)
     tokens, places, ends = (
         _integers(field).view(shape)
