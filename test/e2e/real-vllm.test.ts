@@ -93,7 +93,29 @@ describe("a run on a real vLLM server", {
     assert.ok(evaluations.length > 0);
   }
 
-  // Runs first, as it needs the weights that the server was started with.
+  // The first two need the weights that the server was started with.
+  test("scores rollouts as a teacher as the embedded engine does with the same model", async () => {
+    await using embedded = await startStack({ env: { HONE_MODEL_FOLDERS: folder.path } });
+    const distances = async (name: string, teacher: object) => {
+      const run = { ...(await lakeRun({ ...RUN, steps: 3, name })), model: { path: start } };
+      const algorithm = { ...run.algorithm, distillation: { teachers: [teacher] } };
+      const { steps } = await runToEnd(embedded, { ...run, algorithm }, { deadlineMs: RUN_DEADLINE_MS });
+      return steps.map(({ metrics }) => Number(metrics["distillation/kl/mean"]));
+    };
+    const onServer = await distances("teacher-on-vllm", {
+      endpoint: { baseUrl: `${server.url}/v1`, model: start },
+    });
+    const own = await distances("teacher-embedded", { model: { path: start } });
+    assert.equal(onServer.length, 3);
+    assert.ok(Math.abs(own.at(-1)!) > 10 * MAX_MISMATCH, `the policy did not move: ${own.join(", ")}`);
+    for (const [index, distance] of onServer.entries()) {
+      assert.ok(
+        Math.abs(distance - own[index]!) < MAX_MISMATCH,
+        `${onServer.join(", ")} and ${own.join(", ")}`,
+      );
+    }
+  });
+
   test("trains adapters", () => play("vllm-lora", { path: start, lora: { rank: 4, alpha: 8 } }));
 
   test("trains all weights", () => play("vllm-whole", { path: start }));

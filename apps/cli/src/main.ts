@@ -42,6 +42,7 @@ await runMain(
       validate: () => import("./commands/validate.ts").then((module) => module.validateCommand),
       debug: () => import("./commands/debug.ts").then((module) => module.debugCommand),
       judge: () => import("./commands/judge.ts").then((module) => module.judgeCommand),
+      replay: () => import("./commands/replay.ts").then((module) => module.replayCommand),
       rescore: () => import("./commands/rescore.ts").then((module) => module.rescoreCommand),
       data: () => import("./commands/data.ts").then((module) => module.dataCommand),
       doctor: () => import("./commands/doctor.ts").then((module) => module.doctorCommand),

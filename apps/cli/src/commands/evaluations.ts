@@ -1,12 +1,9 @@
 /** `hone evaluations [RUN]`: shows how a run's policy did on tasks that it was never trained on, version by version. */
 
-import { type Bus, followOrdered, StreamName, subjects } from "@hone/messaging";
-import { RunEventSchema } from "@hone/proto-gen/run";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
 import { evaluationTable } from "../run/evaluation-table.ts";
-import { runStates } from "../run/follow-run.ts";
-import { afterEvent, newRunView, type RunView } from "../run/run-view.ts";
+import { newestRun, readRun } from "../run/follow-run.ts";
 import { connectTo, requireStack } from "../stack/use-stack.ts";
 
 export const evaluationsCommand = honeCommand({
@@ -45,31 +42,3 @@ export const evaluationsCommand = honeCommand({
     }
   },
 });
-
-/** A run's id ends with the number of its request, so the newest run has the highest number. */
-async function newestRun(bus: Bus): Promise<string> {
-  const sequenceOf = (runId: string) => Number(runId.split("-").at(-1));
-  const states = await runStates(bus);
-  const newest = states.map(({ runId }) => runId).sort((a, b) => sequenceOf(b) - sequenceOf(a))[0];
-  if (newest === undefined) throw new UsageError("there are no runs in this stack");
-  return newest;
-}
-
-/** Reads a run's stored events, without waiting for more. */
-async function readRun(bus: Bus, runId: string, signal: AbortSignal): Promise<RunView> {
-  let view = newRunView(runId);
-  const filter = subjects.event(runId, "*");
-  const { state } = await bus.manager.streams.info(StreamName.events, { subjects_filter: filter });
-  let remaining = Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
-  if (remaining === 0) return view;
-  const done = new AbortController();
-  const reading = { stream: StreamName.events, filter, signal: AbortSignal.any([signal, done.signal]) };
-  for await (const { message } of followOrdered(bus, RunEventSchema, reading)) {
-    view = afterEvent(view, message);
-    remaining--;
-    if (remaining === 0) break;
-  }
-  done.abort();
-  signal.throwIfAborted();
-  return view;
-}

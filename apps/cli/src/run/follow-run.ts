@@ -26,6 +26,8 @@ import {
   type RunState,
   RunStateSchema,
 } from "@hone/proto-gen/run";
+import { UsageError } from "../errors.ts";
+import { afterEvent, newRunView, type RunView } from "./run-view.ts";
 
 /** How a request ended. */
 export type RequestOutcome =
@@ -161,6 +163,34 @@ export async function runStates(bus: Bus): Promise<RunState[]> {
   const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
   const entries = await bucket.entries();
   return entries.map(({ value }) => value);
+}
+
+/** A run's id ends with the number of its request, so the newest run has the highest number. */
+export async function newestRun(bus: Bus): Promise<string> {
+  const sequenceOf = (runId: string) => Number(runId.split("-").at(-1));
+  const states = await runStates(bus);
+  const newest = states.map(({ runId }) => runId).sort((a, b) => sequenceOf(b) - sequenceOf(a))[0];
+  if (newest === undefined) throw new UsageError("there are no runs in this stack");
+  return newest;
+}
+
+/** Reads a run's stored events, without waiting for more. */
+export async function readRun(bus: Bus, runId: string, signal: AbortSignal): Promise<RunView> {
+  let view = newRunView(runId);
+  const filter = subjects.event(runId, "*");
+  const { state } = await bus.manager.streams.info(StreamName.events, { subjects_filter: filter });
+  let remaining = Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
+  if (remaining === 0) return view;
+  const done = new AbortController();
+  const reading = { stream: StreamName.events, filter, signal: AbortSignal.any([signal, done.signal]) };
+  for await (const { message } of followOrdered(bus, RunEventSchema, reading)) {
+    view = afterEvent(view, message);
+    remaining--;
+    if (remaining === 0) break;
+  }
+  done.abort();
+  signal.throwIfAborted();
+  return view;
 }
 
 /** Whether a run in this phase has ended. */

@@ -8,6 +8,7 @@
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { otherModels } from "@hone/config";
 import { raceAbortable } from "@hone/core";
+import type { Bus } from "@hone/messaging";
 import { allowModelFolders, shownPath } from "../project.ts";
 import { Interrupted, type Session } from "../session.ts";
 import { pageLink } from "../stack/secrets/http-token.ts";
@@ -45,7 +46,7 @@ export async function runOnStack(session: Session, options: RunOnStackOptions): 
 
 export interface FollowOnStackOptions extends RunOnStackOptions {
   /** Prints the result, however the run ended. Called before a stack that this command started is stopped. */
-  readonly onEnded: (printer: RunPrinter) => void;
+  readonly onEnded: (printer: RunPrinter, bus: Bus) => Promise<void> | void;
 }
 
 /**
@@ -77,7 +78,7 @@ export async function followOnStack(
       terminal,
       signal: followSignal,
     }).finally(() => printer.close());
-    if (outcome.kind === "ended") options.onEnded(printer);
+    if (outcome.kind === "ended") await options.onEnded(printer, bus);
     const resume = `hone resume ${printer.view.runId}`;
     requireCompleted(outcome, printer, {
       hint: ` (page ${pageLink(stack)})`,

@@ -20,6 +20,12 @@ export interface RunWeights {
 /** The form of a run's id; other text could name a folder elsewhere. */
 const RUN_ID = /^[A-Za-z0-9_-]{1,128}$/;
 
+/** The folder of a run. @throws {UsageError} when the text cannot be the id of a run. */
+export function runFolder(stateFolder: string, run: string): string {
+  if (!RUN_ID.test(run)) throw new UsageError(`${run} is not the id of a run; hone status shows the ids`);
+  return join(stateFolder, "runs", run);
+}
+
 /**
  * Finds the weights of a version: those of a checkpoint if there is one, otherwise those of a state.
  * @param version undefined = the newest checkpoint, or the newest state if there is no checkpoint.
@@ -30,8 +36,7 @@ export async function findRunWeights(
   run: string,
   version: number | undefined,
 ): Promise<RunWeights> {
-  if (!RUN_ID.test(run)) throw new UsageError(`${run} is not the id of a run; hone status shows the ids`);
-  const folder = join(stateFolder, "runs", run);
+  const folder = runFolder(stateFolder, run);
   const checkpoints = await weightsIn(join(folder, "checkpoints"), /^step-(\d+)$/);
   const states = await weightsIn(join(folder, "state"), /^(\d+)-\d+$/);
   const isWanted = (each: RunWeights) => version === undefined || each.version === version;

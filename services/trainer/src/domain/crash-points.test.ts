@@ -110,7 +110,9 @@ describe("a run whose process dies", { timeout: 600_000 }, () => {
 
   test("replays the steps since the last whole state once, and makes no rollout again", async () => {
     await using root = await newRoot("replay");
-    const world = newWorld(CRASH_KINDS["a run that writes its optimizer every second step"]);
+    const world = newWorld(
+      CRASH_KINDS["a run that writes its optimizer every second step and keeps its rollouts"],
+    );
     const updates = [0];
     world.point = (point) => {
       if (point === "train") updates[updates.length - 1]!++;
@@ -133,7 +135,9 @@ describe("a run whose process dies", { timeout: 600_000 }, () => {
 
   test("continues from the weights of an engine with other arithmetic that replayed the steps", async () => {
     await using root = await newRoot("arithmetic");
-    const world = newWorld(CRASH_KINDS["a run that writes its optimizer every second step"]);
+    const world = newWorld(
+      CRASH_KINDS["a run that writes its optimizer every second step and keeps its rollouts"],
+    );
     const engine = (arithmetic: string) => new HashEngine(world, chatmlTokenizer().vocabSize, arithmetic);
     world.point = (point) => {
       if (point === "before commit" && world.run.version === 1) throw new Death(point);
@@ -159,7 +163,9 @@ describe("a run whose process dies", { timeout: 600_000 }, () => {
 
   test("does not continue if the same arithmetic replays the steps to other weights", async () => {
     await using root = await newRoot("other-weights");
-    const world = newWorld(CRASH_KINDS["a run that writes its optimizer every second step"]);
+    const world = newWorld(
+      CRASH_KINDS["a run that writes its optimizer every second step and keeps its rollouts"],
+    );
     world.point = (point) => {
       if (point === "before commit" && world.run.version === 1) throw new Death(point);
     };
@@ -171,7 +177,9 @@ describe("a run whose process dies", { timeout: 600_000 }, () => {
 
   test("does not continue if stored rollouts of a step are missing, or are not the ones that were trained on", async () => {
     await using root = await newRoot("lost");
-    const world = newWorld(CRASH_KINDS["a run that writes its optimizer every second step"]);
+    const world = newWorld(
+      CRASH_KINDS["a run that writes its optimizer every second step and keeps its rollouts"],
+    );
     world.point = (point) => {
       if (point === "before commit" && world.run.version === 1) throw new Death(point);
     };

@@ -97,3 +97,10 @@ export class FolderRefusedError extends RetryableError {
     this.folder = folder;
   }
 }
+
+/** A file of kept rollouts is not one that the trainer could have written. */
+export class BrokenKeptStepError extends TerminalError {
+  constructor(file: string, reason: string, options?: ErrorOptions) {
+    super("BROKEN_KEPT_STEP", `the rollouts in ${file} cannot be read: ${reason}`, options);
+  }
+}

@@ -70,8 +70,12 @@ export const CRASH_KINDS: Readonly<Record<string, CrashKind>> = {
     states: 2,
     points: 60,
   },
-  "a run that writes its optimizer every second step": {
-    config: crashConfig(DEMONSTRATIONS, { stateEvery: 2, checkpoint: { every: 0, keep: 1 } }),
+  "a run that writes its optimizer every second step and keeps its rollouts": {
+    config: crashConfig(DEMONSTRATIONS, {
+      stateEvery: 2,
+      keepRollouts: true,
+      checkpoint: { every: 0, keep: 1 },
+    }),
     trained: 4 + 3 * 4,
     checkpoints: ["step-3"],
     states: 2,

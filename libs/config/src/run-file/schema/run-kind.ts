@@ -8,8 +8,8 @@ export function isTraining({ trainer, warmStart }: Pick<RunConfig, "trainer" | "
 }
 
 /** Whether rollouts of later steps are played while a step trains. */
-export function isAsynchronous({ trainer }: Pick<RunConfig, "trainer">): boolean {
-  return trainer.maxStaleness > 0 && trainer.steps > 0;
+export function isAsynchronous({ trainer, replay }: Pick<RunConfig, "trainer" | "replay">): boolean {
+  return trainer.maxStaleness > 0 && trainer.steps > 0 && replay === undefined;
 }
 
 /** Whether the run compares its policy with the reference policy, which is version 0. */

@@ -159,6 +159,9 @@ const supervised = z.strictObject({
   batchSize: wholeNumber.min(1).max(10_000).default(8),
 });
 
+/** It names a folder, so nothing else may. */
+const RUN_ID = /^[a-z0-9-]{1,64}$/;
+
 /** More steps ahead would hold more rollouts than the queue and the stream are made for. */
 const MAX_STALENESS = 64;
 
@@ -181,6 +184,8 @@ const trainer = z.strictObject({
       keep: wholeNumber.min(1).default(2),
     })
     .prefault({}),
+  /** Whether the rollouts of every step are kept in the state folder, so that `hone replay` can train them again. */
+  keepRollouts: z.boolean().default(false),
   /** Steps between two saved states with the optimizer; after a restart the steps since the last one are replayed. Default: by size. */
   stateEvery: wholeNumber.min(1).max(1_000).optional(),
   eval: z
@@ -259,6 +264,10 @@ export const runFileKeys = z.strictObject({
     .extend({ distillation: distillation.optional(), supervised: supervised.optional() })
     .prefault({}),
   trainer,
+  /** The run whose kept rollouts are trained again, step by step, in place of new ones. */
+  replay: z
+    .strictObject({ run: z.string().regex(RUN_ID, "the id of a run, as hone status shows it") })
+    .optional(),
 });
 
 /** A run file with every default filled in. */

@@ -10,6 +10,7 @@ import type { RunConfig } from "@hone/config";
 import { describeError, RetryableError, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { FolderRefusedError, OwnershipLostError } from "../errors.ts";
+import { replayProblems } from "../groups/keep-groups.ts";
 import type { ModelSource } from "../model/model-source.ts";
 import { type PreparedModel, prepareModel, type ReadyModels } from "../model/prepare-model.ts";
 import type { Problem, RunEvents } from "../report/run-event.ts";
@@ -69,6 +70,7 @@ export class Admission {
     const asked = { configJson: run.configJson, modelConfigJson };
     const problems = [
       ...(prepared.kind === "refused" ? prepared.problems : await engineProblems(run.config, prepared)),
+      ...(await retry(() => replayProblems(run.config, folders), { signal })),
       ...(await this.#ask(run, asked, folders, signal)),
     ];
     if (problems.length > 0) {

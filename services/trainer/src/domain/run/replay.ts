@@ -14,6 +14,7 @@
 import { Attr, SpanName, withSpan } from "@hone/telemetry";
 import { criticWriter } from "../critic/critic-state.ts";
 import { OwnershipLostError } from "../errors.ts";
+import { recallRollouts } from "../groups/keep-groups.ts";
 import { RunPhase } from "../report/run-status.ts";
 import { WaitOwner } from "../report/wait.ts";
 import { BrokenStateError } from "../state/check-state.ts";
@@ -52,7 +53,10 @@ export async function replay(context: ReplayContext, from: Recovery, version: nu
           () => ledger.trained(run.runId, step),
         );
         const slots = trained.map(({ slot }) => slot);
-        const scored = await gatherer.recall(`step ${step}`, slots); // P1
+        const scored =
+          run.config.replay === undefined
+            ? await gatherer.recall(`step ${step}`, slots) // P1
+            : await recallRollouts(context, step, slots);
         await learnAgain(
           context,
           step,

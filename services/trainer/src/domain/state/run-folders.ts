@@ -8,6 +8,7 @@
  *   runs/<run>/state/.new-<version>-<epoch>/   the same while it is written
  *   runs/<run>/state/.new-start-<epoch>/       weights that training starts from, while workers of other nodes read them
  *   runs/<run>/state/reference/                weights of version 0, where the run has a KL term against them
+ *   runs/<run>/rollouts/<step>-<epoch>/        the rollouts of a step, where the run keeps them
  *   runs/<run>/checkpoints/step-<k>/           Hugging Face folders for people
  *   runs/<run>/checkpoints/.new-step-<k>-<epoch>/   the same while it is written
  *
@@ -80,6 +81,31 @@ export class RunFolders {
   /** At the same depth as a state, because both name the base of adapters relative to themselves. */
   get reference(): string {
     return `${this.#run}/state/reference`;
+  }
+
+  /** The folder that holds the rollouts of all steps, where the run keeps them. */
+  get allRollouts(): string {
+    return `${this.#run}/rollouts`;
+  }
+
+  rollouts(step: number, epoch: number): string {
+    return `${this.allRollouts}/${step}-${epoch}`;
+  }
+
+  /** The folder of each step whose rollouts are kept; of several owners' that of the last one. */
+  async keptSteps(): Promise<ReadonlyMap<number, string>> {
+    const names = await this.using(this.allRollouts, () => namesIn(this.absolute(this.allRollouts)));
+    const kept = names
+      .map((name) => /^(\d+)-(\d+)$/.exec(name))
+      .filter((match) => match !== null)
+      .map(([, step, epoch]) => ({ step: Number(step), epoch: Number(epoch) }))
+      .sort((a, b) => a.epoch - b.epoch);
+    return new Map(kept.map(({ step, epoch }) => [step, this.rollouts(step, epoch)]));
+  }
+
+  /** The folders of another run, below the same state folder. */
+  ofRun(runId: string): RunFolders {
+    return new RunFolders(this.#stateRoot, runId);
   }
 
   checkpoint(step: number): string {

@@ -13,9 +13,10 @@ import {
   rolloutTokenCount,
   successOf,
 } from "@hone/rl";
-import { Attr, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
+import { Attr, type Context, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
 import { type KlRewardContext, klRewardsOf } from "../credit/kl-reward.ts";
 import { squaresOf, valuesOf } from "../credit/score-rollouts.ts";
+import { keepGroups, recallGroups } from "../groups/keep-groups.ts";
 import { playGroups } from "../groups/play-groups.ts";
 import { playOpenGroups } from "../groups/play-open-groups.ts";
 import {
@@ -62,12 +63,9 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   const parent = contextOf(span);
   const began = performance.now();
   reporter.phase(RunPhase.rollout, step);
-  const { openGroups } = context;
-  const groups =
-    openGroups === undefined
-      ? await playGroups(context, step, parent)
-      : await playOpenGroups({ ...context, openGroups }, step, parent);
+  const groups = await groupsOfStep(context, step, parent);
   const { troubles } = groups;
+  await keepGroups(context, step, groups);
   const gathered = performance.now();
 
   reporter.phase(RunPhase.train, step);
@@ -97,12 +95,20 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
       troubles,
       stepBytes: episodeBytes(rolloutsOf(groups.played)),
       ...(visits !== undefined && { visits }),
-      ...(groups.asynchronous && { taken: groups.asynchronous.taken }),
+      ...(context.openGroups && { taken: groups.asynchronous?.taken ?? [] }),
     }),
   );
   if (visits !== undefined) context.tasks.record(visits);
   addTimes(metrics, { commit: times.commitMs, publish: times.publishMs, step: performance.now() - began });
   finishStep(context, step, { metrics, troubles, credit, optimised, span });
+}
+
+/** Plays the groups of a step, or takes those of the run that is replayed. */
+function groupsOfStep(context: StepContext, step: number, parent: Context): Promise<PlayedGroups> {
+  const { openGroups, run } = context;
+  if (run.config.replay !== undefined) return recallGroups(context, step);
+  if (openGroups === undefined) return playGroups(context, step, parent);
+  return playOpenGroups({ ...context, openGroups }, step, parent);
 }
 
 /** Publishes what the step did. A failure here cannot undo the step. */
