@@ -1,7 +1,7 @@
 /**
  * `npm run compare`: trains every algorithm of this example on both lakes, one after the other, and writes what they reached.
  *
- *   npm run compare -- [--algorithms grpo,ppo] [--worlds lake,large-lake] [--seeds 5]
+ *   npm run compare -- [--algorithms grpo,ppo] [--worlds lake,slippery-lake] [--seeds 5]
  *
  * What was measured is kept in results.json, so that a comparison that was interrupted goes on, and one with more seeds measures
  * only those that are missing. The tables are printed, and <world>.svg shows the curves.
@@ -45,6 +45,8 @@ const worlds = chosen(values.worlds, WORLDS, "--worlds");
 const seeds = Array.from({ length: countOf(values.seeds) }, (_, index) => FIRST_SEED + index);
 const results = await readResults();
 
+// Ctrl-C ends the run under way, and with it this command, once the stack is stopped.
+process.once("SIGINT", () => undefined);
 await hone("up", "--detach");
 try {
   for (const seed of seeds) {

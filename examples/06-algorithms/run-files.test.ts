@@ -23,11 +23,16 @@ describe("the run files of a comparison", () => {
     assert.deepEqual([rollout.tasksPerStep, rollout.groupSize, algorithm.loss.kind], [256, 1, "ppo_clip"]);
   });
 
-  test("play as many episodes in each step, but where sampling is dynamic or a greedy baseline is played", async () => {
-    for (const name of await algorithmNames()) {
-      if (name === "dapo" || name === "remax") continue;
-      const { rollout } = resolveRunConfig(await runFileOf("lake", name));
-      assert.equal(rollout.tasksPerStep * rollout.groupSize, 256, name);
+  test("play as many rollouts in each step, a greedy baseline included", async () => {
+    for (const [world, rollouts] of [
+      ["lake", 256],
+      ["slippery-lake", 128],
+    ] as const) {
+      for (const name of await algorithmNames()) {
+        const { rollout, algorithm } = resolveRunConfig(await runFileOf(world, name));
+        const ofTask = rollout.groupSize + (algorithm.advantage.kind === "remax" ? 1 : 0);
+        assert.equal(rollout.tasksPerStep * ofTask, rollouts, `${name} on ${world}`);
+      }
     }
   });
 });

@@ -5,19 +5,30 @@ import path from "node:path";
 import { parseYaml } from "@hone/config";
 
 /** Each is a run file in this folder. */
-export const WORLDS: readonly string[] = ["lake", "large-lake"];
+export const WORLDS: readonly string[] = ["lake", "slippery-lake"];
 
 type Tree = { readonly [key: string]: unknown };
+type Rollout = { readonly tasksPerStep: number; readonly groupSize: number };
 
 /** The names in algorithms.yaml, in its order. */
 export async function algorithmNames(): Promise<string[]> {
   return Object.keys(await readTree("algorithms.yaml"));
 }
 
-/** A world's run file with what an algorithm changes in it, as parsed YAML. */
+/** A world's run file with what an algorithm changes in it, as parsed YAML. Each step has as many rollouts as the world's. */
 export async function runFileOf(world: string, algorithm: string): Promise<Tree> {
   const [base, algorithms] = await Promise.all([readTree(`${world}.yaml`), readTree("algorithms.yaml")]);
-  return { ...merge(base, algorithms[algorithm] as Tree), name: `${world}-${algorithm}` };
+  const merged = merge(base, algorithms[algorithm] as Tree);
+  const rollout = merged.rollout as Rollout;
+  const { kind } = (merged.algorithm as { advantage: { kind: string } }).advantage;
+  // ReMax plays each task once more, greedily.
+  const rolloutsOfTask = rollout.groupSize + (kind === "remax" ? 1 : 0);
+  const { tasksPerStep, groupSize } = base.rollout as Rollout;
+  return {
+    ...merged,
+    name: `${world}-${algorithm}`,
+    rollout: { ...rollout, tasksPerStep: (tasksPerStep * groupSize) / rolloutsOfTask },
+  };
 }
 
 /** The values of `changes` in the place of those of `base`; what has a kind is replaced with all of its options. */
