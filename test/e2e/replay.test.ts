@@ -18,9 +18,9 @@ describe("hone replay", () => {
   after(() => stack?.[Symbol.asyncDispose]());
 
   async function recordedRun(name: string, maxStaleness: number): Promise<FinishedRun> {
-    const run = await lakeRun({ ...SHAPE, name, maxStaleness, environment: { stepDelayMs: 5 } });
-    const keeping = { ...run, trainer: { ...run.trainer, keepRollouts: true } };
-    return runToEnd(stack, keeping, { deadlineMs: DEADLINE_MS });
+    const environment = { stepDelayMs: 5 };
+    const run = await lakeRun({ ...SHAPE, name, maxStaleness, keepsRollouts: true, environment });
+    return runToEnd(stack, run, { deadlineMs: DEADLINE_MS });
   }
 
   async function replay(...args: readonly string[]): Promise<{ code: number | null; output: string }> {

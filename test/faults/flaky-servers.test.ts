@@ -6,11 +6,13 @@ import { RunPhase } from "@hone/proto-gen/run";
 import { eventually, temporaryFolder } from "@hone/testing";
 import { complaintsAbout } from "../kill/compare-outcomes.ts";
 import { type RunOutcome, readOutcome } from "../kill/run-outcome.ts";
+import { brokenPromises } from "../support/asynchronous-run.ts";
 import { runToEnd } from "../support/follow.ts";
 import { scrape } from "../support/scrape.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 import { childrenOf, commandOf } from "../support/stop-process.ts";
 import { saveTinyModel } from "../support/tiny-model.ts";
+import { assertRepeatable } from "../support/weights.ts";
 import { FlakyServers } from "./flaky-servers.ts";
 
 /*
@@ -155,6 +157,31 @@ describe("a run whose infrastructure fails now and then", { timeout: 2 * RUN_DEA
     assert.ok(failed > 0 && failed === again?.count, `${failed} of ${again?.count} attempts`);
     const retries = (await scrape(stack, "judge")).sum("hone_retries_total", { part: "judge" });
     assert.equal(retries, servers.failures.judge);
+  });
+
+  test("trains an asynchronous run whole, and its rollouts again to the same bytes", async () => {
+    const before = { ...servers.failures };
+    servers.startFailing();
+    const request = requestOf("windy");
+    const shape = { steps: 2 * STEPS, maxStaleness: 1 };
+    const run = { ...request, trainer: { ...request.trainer, ...shape, keepRollouts: true } };
+    const disturbing: Promise<unknown>[] = [];
+    const { runId } = await runToEnd(stack, run, {
+      deadlineMs: RUN_DEADLINE_MS,
+      onEvent: ({ kind }) => {
+        if (kind.case === "phaseChanged" && kind.value.phase === RunPhase.ROLLOUT && kind.value.step === 2)
+          disturbing.push(stack.kill("agent-rollout"));
+      },
+    });
+    await Promise.all(disturbing);
+    assert.equal(disturbing.length, 1);
+    assert.ok(servers.failures.tool > before.tool && servers.failures.judge > before.judge);
+    assert.deepEqual(await brokenPromises(stack, runId, { ...shape, tasksPerStep: ROWS }), []);
+    const outcome = await outcomeOf(stack, runId);
+    const trained = outcome.rollouts.filter((rollout) => rollout.outcome !== "stale");
+    assert.equal(trained.length, shape.steps * ROWS * GROUP_SIZE);
+    assert.ok(trained.every((rollout) => rollout.outcome === "completed"));
+    await assertRepeatable(stack, run, runId, RUN_DEADLINE_MS);
   });
 });
 

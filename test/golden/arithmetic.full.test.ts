@@ -5,7 +5,8 @@ import { parseRunFile } from "@hone/config";
 import { MODEL_VARIABLE, temporaryFolder } from "@hone/testing";
 import { runToEnd } from "../support/follow.ts";
 import { REPOSITORY, startStack } from "../support/stack.ts";
-import { compareWithRecord, weightDigests } from "./weights.ts";
+import { weightDigests } from "../support/weights.ts";
+import { compareWithRecord } from "./weights.ts";
 
 /* Runs 3 steps of the second example with SmolLM2-135M-Instruct. Its evaluations are shortened, as they do not affect weights. */
 

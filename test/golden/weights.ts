@@ -13,7 +13,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
 import path from "node:path";
 import type { TestContext } from "node:test";
-import type { TestStack } from "../support/stack.ts";
 
 /** SHA-256 of the weights after each step, version 0 first. */
 type Digests = readonly string[];
@@ -21,13 +20,6 @@ type Digests = readonly string[];
 type Recorded = Record<string, Record<string, Digests>>;
 
 const FILE = path.join(import.meta.dirname, "weights.json");
-
-/** Reads the digests of every committed version of a run. */
-export async function weightDigests({ sql }: TestStack, runId: string): Promise<Digests> {
-  const rows = await sql<{ state_digest: string }[]>`
-    select state_digest from trainer.steps where run_id = ${runId} order by version`;
-  return rows.map(({ state_digest }) => state_digest);
-}
 
 /** Fails if the digests differ from the record; skips the test on a processor without a record. */
 export function compareWithRecord(context: TestContext, name: string, digests: Digests): void {

@@ -7,11 +7,12 @@ import { publishRequest, untilEnded } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { leftoversOf, untilTidy } from "../support/leftovers.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
+import { assertRepeatable } from "../support/weights.ts";
 
 /*
  * Kills each process of a stack, one after the other, while a run trains a step and plays the rollouts of later ones. The run
  * writes its optimizer every fourth step only: after the death of the trainer the steps since then are trained again from what the
- * ledger recorded, and must make the committed weights bit by bit, or the run fails.
+ * ledger recorded, and must make the committed weights bit by bit, or the run fails. At the end all of its steps are trained again.
  */
 
 const VICTIMS = [
@@ -48,6 +49,7 @@ test("an asynchronous run whose processes are killed loses nothing, trains nothi
     evalTasks: 10,
     stateEvery: 4,
     environment: { stepDelayMs: 40, stepDelaySigma: 1.5 },
+    keepsRollouts: true,
   });
   const runId = runIdOf("killed", await publishRequest(stack.bus, JSON.stringify(file)));
   for (const [i, victim] of VICTIMS.entries()) {
@@ -62,5 +64,6 @@ test("an asynchronous run whose processes are killed loses nothing, trains nothi
     select stage, end_reason from trainer.runs where run_id = ${runId}`;
   assert.deepEqual(run, { stage: "completed", end_reason: "" });
   assert.deepEqual(await brokenPromises(stack, runId, SHAPE), []);
+  await assertRepeatable(stack, file, runId, DEADLINE_MS);
   await untilTidy(() => leftoversOf(stack), TIDY_DEADLINE_MS);
 });

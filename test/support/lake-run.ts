@@ -25,6 +25,7 @@ export interface LakeRunOptions {
   readonly dynamicSampling?: RunConfig["algorithm"]["dynamicSampling"];
   readonly redundancy?: RunConfig["rollout"]["redundancy"];
   readonly maxStaleness?: number;
+  readonly keepsRollouts?: boolean;
   /** Keys of the environment's configuration. */
   readonly environment?: Readonly<Record<string, unknown>>;
 }
@@ -60,6 +61,7 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
         critic: options.critic,
         stateEvery: options.stateEvery,
         maxStaleness: options.maxStaleness ?? 0,
+        keepRollouts: options.keepsRollouts ?? false,
         optimizer: {
           ...trainer.optimizer,
           schedule: {
