@@ -37,6 +37,7 @@ export {
 } from "./exchange/service-health.ts";
 export type { Stored } from "./exchange/store-message.ts";
 export { extractTrace, injectTrace } from "./exchange/trace-headers.ts";
+export { latestMessage } from "./follow/follow-messages.ts";
 export { followOrdered } from "./follow/follow-ordered.ts";
 export { type KeptEpisodes, keepFinished, keepFinishedOf } from "./follow/kept-episodes.ts";
 export { MissingMessageError, readMessages } from "./follow/read-messages.ts";

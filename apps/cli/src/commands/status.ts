@@ -4,6 +4,9 @@ import { create } from "@bufbuild/protobuf";
 import {
   BucketName,
   type Bus,
+  decodeBytes,
+  EventKind,
+  latestMessage,
   openBucket,
   RunControl,
   readDeadLetters,
@@ -15,6 +18,7 @@ import {
 import {
   ControlReplySchema,
   ControlRequestSchema,
+  RunEventSchema,
   RunPhase,
   type RunState,
   RunStateSchema,
@@ -24,6 +28,7 @@ import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
 import { span } from "../format.ts";
 import { isEnded, runStates } from "../run/follow-run.ts";
+import { lastStepLine } from "../run/run-lines.ts";
 import { troubleLines } from "../run/trouble-lines.ts";
 import type { Session } from "../session.ts";
 import { askStack, type PartHealth, type StackHealth } from "../stack/health/part-health.ts";
@@ -124,17 +129,10 @@ async function printRunsOnBus(
   try {
     const trainer = trainerHealth(stack, health);
     const unread = await unreadRollouts(bus);
-    if (runId !== undefined) {
-      printRuns(session, [await stateOf(bus, runId)], trainer, unread);
-      return;
-    }
-    const states = await runStates(bus);
-    printRuns(
-      session,
-      states.sort((a, b) => Number(isEnded(a.phase)) - Number(isEnded(b.phase))),
-      trainer,
-      unread,
-    );
+    const states = runId === undefined ? await runStates(bus) : [await stateOf(bus, runId)];
+    states.sort((a, b) => Number(isEnded(a.phase)) - Number(isEnded(b.phase)));
+    printRuns(session, states, { trainer, unread, lastSteps: await lastSteps(bus, states) });
+    if (runId !== undefined) return;
     const { state } = await bus.manager.streams.info(StreamName.runs);
     if (state.messages > 0) terminal.line(`${state.messages} run requests wait for a trainer to take them`);
     const { count, last } = await readDeadLetters(bus);
@@ -169,11 +167,30 @@ async function stateOf(bus: Bus, runId: string): Promise<RunState> {
   return reply.state;
 }
 
+/** The last committed step of each run that goes on, as a line. */
+async function lastSteps(bus: Bus, states: readonly RunState[]): Promise<ReadonlyMap<string, string>> {
+  const lines = states
+    .filter(({ phase }) => !isEnded(phase))
+    .map(async ({ runId, totalSteps }) => {
+      const message = await latestMessage(bus, StreamName.events, subjects.event(runId, EventKind.step));
+      if (message === undefined) return [];
+      const { kind } = decodeBytes(RunEventSchema, message.data, message.subject);
+      return kind.case === "stepCompleted" ? [[runId, lastStepLine(totalSteps, kind.value)] as const] : [];
+    });
+  return new Map((await Promise.all(lines)).flat());
+}
+
+/** What is shown of runs beside their states. */
+interface ShownWithRuns {
+  readonly trainer: PartHealth | undefined;
+  readonly unread: ReadonlyMap<string, number>;
+  readonly lastSteps: ReadonlyMap<string, string>;
+}
+
 function printRuns(
   { terminal }: Session,
   states: readonly RunState[],
-  trainer: PartHealth | undefined,
-  unread: ReadonlyMap<string, number>,
+  { trainer, unread, lastSteps }: ShownWithRuns,
 ): void {
   if (states.length === 0) terminal.line("no runs");
   const rows = states.map((state) => [
@@ -184,6 +201,8 @@ function printRuns(
   ]);
   for (const [index, line] of table(rows).entries()) {
     terminal.line(line);
+    const lastStep = lastSteps.get(states[index]?.runId ?? "");
+    if (lastStep !== undefined) terminal.line(`  ${lastStep}`);
     for (const note of notesOf(states[index], unread)) terminal.line(terminal.style("yellow", `  ${note}`));
   }
 }

@@ -23,20 +23,45 @@ export function stepLine(view: RunView, record: StepRecord): string {
   return [stepFigures(view, record), ...troubles].join("  ");
 }
 
-/** Step, success, reward, tokens and episodes a second, time left. */
+/** The last step of a run as `hone status` shows it: its figures, and how long the trainer waited for its rollouts. */
+export function lastStepLine(totalSteps: number, record: Pick<StepRecord, "step" | "metrics">): string {
+  const { "time/rollout_ms": waited, "time/step_ms": whole } = record.metrics;
+  const figures = figuresOf(totalSteps, record).join("  ");
+  if (waited === undefined || whole === undefined || whole === 0) return figures;
+  return `${figures}  the trainer waited for rollouts ${Math.round((100 * waited) / whole)} % of the time`;
+}
+
+/** Step, success, reward, tokens and episodes a second, age of the tokens, time left. */
 function stepFigures(view: RunView, record: StepRecord): string {
-  const { metrics } = record;
-  const width = String(view.totalSteps).length;
   const left = record === view.steps.at(-1) ? timeLeftMs(view) : undefined;
-  const parts = [
-    `step ${String(record.step).padStart(width)}/${view.totalSteps}`,
+  const parts = figuresOf(view.totalSteps, record);
+  if (left !== undefined) parts.push(`${clock(left)} left`);
+  return parts.join("  ");
+}
+
+function figuresOf(totalSteps: number, { step, metrics }: Pick<StepRecord, "step" | "metrics">): string[] {
+  const width = String(totalSteps).length;
+  return [
+    `step ${String(step).padStart(width)}/${totalSteps}`,
     `success ${share(metrics.success)}`,
     `reward ${share(metrics["reward/mean"])}`,
     `${figure(metrics.tokens_per_second)} tokens/s`,
     `${figure(metrics.episodes_per_second)} episodes/s`,
+    ...staleness(metrics),
   ];
-  if (left !== undefined) parts.push(`${clock(left)} left`);
-  return parts.join("  ");
+}
+
+/** How old the tokens of an asynchronous run's step were, and what became of the groups that it did not take. */
+function staleness(metrics: StepRecord["metrics"]): string[] {
+  const {
+    "staleness/mean": mean,
+    "staleness/max": most,
+    "groups/open": open,
+    "groups/too_old": old,
+  } = metrics;
+  if (mean === undefined) return [];
+  const groups = `${figure(open)} groups out, ${figure(old)} given up`;
+  return [`tokens ${mean.toFixed(2)} versions old, at most ${figure(most)}`, groups];
 }
 
 /** `version 120: held-out success 0.74 greedy (1,000 tasks)`. */

@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type RunEvent, RunEventSchema, RunPhase } from "@hone/proto-gen/run";
 import { drawCurve } from "./curve.ts";
-import { endLines, evaluationLine, liveLine, nowText } from "./run-lines.ts";
+import { endLines, evaluationLine, lastStepLine, liveLine, nowText } from "./run-lines.ts";
 import { afterEvent, afterState, newRunView, type RunView, timeLeftMs } from "./run-view.ts";
 
 type Kind = MessageInitShape<typeof RunEventSchema>["kind"];
@@ -84,6 +84,25 @@ describe("a run's lines", () => {
         ),
       ),
       "step  2/10  success 0.50  reward 0.50  8,100 tokens/s  210 episodes/s  0:16 left  training",
+    );
+  });
+
+  test("show how old the tokens of an asynchronous run's step are, and how long its trainer waited", () => {
+    const metrics = {
+      success: 0.5,
+      "reward/mean": 0.4,
+      tokens_per_second: 8_100,
+      episodes_per_second: 210,
+      "staleness/mean": 0.54,
+      "staleness/max": 2,
+      "groups/open": 5,
+      "groups/too_old": 1,
+      "time/rollout_ms": 620,
+      "time/step_ms": 1_000,
+    };
+    assert.equal(
+      lastStepLine(150, { step: 7, metrics }),
+      "step   7/150  success 0.50  reward 0.40  8,100 tokens/s  210 episodes/s  tokens 0.54 versions old, at most 2  5 groups out, 1 given up  the trainer waited for rollouts 62 % of the time",
     );
   });
 
