@@ -5,35 +5,44 @@
  * Y2: with tools, each move waits a time that is drawn from a log-normal distribution with a mean of 300 ms and a 99th percentile
  *     of 4.5 s, the longest tail that such a distribution has at this mean.
  * Y3: the limit is the rate on the lake as it is: no rollout waits for a tool there.
+ * Y4: beside each rate with tools stands what the simulation says (npm run simulate), of the turns that were played, the time of a
+ *     turn on the lake as it is, and the time of training.
  */
 
 import { lakeRun, runToEnd, startStack, type TestStack } from "@hone/integration-tests/support";
 import { MetricName } from "@hone/telemetry";
 import { measured, type Row, type Section } from "../report/report.ts";
 import type { BenchSettings } from "../section.ts";
+import { keptTurnCounts, simulateMeasured } from "../simulate/like-measured.ts";
 
 interface World {
   readonly name: string;
-  readonly environment: Readonly<Record<string, unknown>>;
+  /** Absent = no turn waits for a tool. */
+  readonly tool?: { readonly meanMs: number; readonly sigma: number };
   /** Steps that are not counted and steps that are (Y1). */
   readonly steps: readonly [warm: number, counted: number];
 }
 
-const PLAIN: World = { name: "lake", environment: {}, steps: [6, 14] };
+const PLAIN: World = { name: "lake", steps: [6, 14] };
 /** Y2 */
-const TOOLS: World = {
-  name: "tools",
-  environment: { stepDelayMs: 300, stepDelaySigma: 2.326 },
-  steps: [3, 8],
-};
+const TOOLS: World = { name: "tools", tool: { meanMs: 300, sigma: 2.326 }, steps: [3, 8] };
 const STALENESS = [0, 1, 2, 4];
 const SHAPE = { tasksPerStep: 32, minibatches: 8, warmStartTasks: 300, evalTasks: 1 };
 const QUICK_SHAPE = { tasksPerStep: 4, minibatches: 2, warmStartTasks: 32, evalTasks: 1 };
+/** Rollouts of a group in test/support/lake.yaml. */
+const GROUP_SIZE = 8;
+const QUICK_STEPS = { warmSteps: 2, steps: 2 };
 const RUN_DEADLINE_MS = 900_000;
 
 /** What a run did in its counted steps. */
 interface Rates {
+  readonly runId: string;
   readonly episodesPerSecond: number;
+  /** Means of a step, in milliseconds. */
+  readonly rolloutMs: number;
+  readonly trainMs: number;
+  /** All turns of a step, on average. */
+  readonly turns: number;
   readonly staleness: number;
   readonly tooOld: number;
 }
@@ -41,13 +50,18 @@ interface Rates {
 export async function measureAsynchrony(settings: BenchSettings): Promise<Section> {
   await using stack = await startStack();
   const rows: Row[] = [];
+  let plain: Rates | undefined;
   for (const world of [PLAIN, TOOLS]) {
-    let synchronous = Number.NaN;
+    let synchronous: Rates | undefined;
     for (const maxStaleness of settings.isQuick ? STALENESS.slice(0, 2) : STALENESS) {
       settings.say(`asynchrony: ${world.name}, maxStaleness ${maxStaleness}`);
       const rates = await ratesOf(stack, world, maxStaleness, settings.isQuick);
-      if (maxStaleness === 0) synchronous = rates.episodesPerSecond;
-      rows.push(...rowsOf(world, maxStaleness, rates, synchronous));
+      synchronous ??= rates;
+      plain ??= rates;
+      const simulated =
+        world.tool &&
+        (await simulatedRate(stack, world, { plain, synchronous, rates }, maxStaleness, settings));
+      rows.push(rowOf(world, maxStaleness, rates, { synchronous, simulated }));
     }
   }
   return {
@@ -58,43 +72,72 @@ export async function measureAsynchrony(settings: BenchSettings): Promise<Sectio
   };
 }
 
-function rowsOf(
+function rowOf(
   { name }: World,
   maxStaleness: number,
   { episodesPerSecond, staleness, tooOld }: Rates,
-  synchronous: number,
-): Row[] {
-  const ratio = (episodesPerSecond / synchronous).toFixed(2);
-  const meaning =
+  { synchronous, simulated }: { readonly synchronous: Rates; readonly simulated: number | undefined },
+): Row {
+  const ratio = (episodesPerSecond / synchronous.episodesPerSecond).toFixed(2);
+  const said = [
     maxStaleness === 0
       ? "synchronous"
-      : `${ratio} x synchronous; tokens ${staleness.toFixed(2)} versions old on average, ${tooOld} groups given up`;
-  return [measured(`${name}, staleness ${maxStaleness}`, "episodes/s", [episodesPerSecond], meaning)];
+      : `${ratio} x synchronous; tokens ${staleness.toFixed(2)} versions old on average, ${tooOld} groups given up`,
+    ...(simulated === undefined
+      ? []
+      : [`simulated ${simulated.toFixed(1)}, ${(simulated / episodesPerSecond).toFixed(2)} of it`]),
+  ];
+  const row = `${name}, staleness ${maxStaleness}`;
+  return measured(row, "episodes/s", [episodesPerSecond], said.join("; "));
+}
+
+/** Y4 */
+async function simulatedRate(
+  { stateFolder }: TestStack,
+  { tool, steps: [warmSteps, steps] }: World,
+  { plain, synchronous, rates }: Readonly<Record<"plain" | "synchronous" | "rates", Rates>>,
+  maxStaleness: number,
+  { isQuick }: BenchSettings,
+): Promise<number> {
+  const parts = {
+    groupsPerStep: (isQuick ? QUICK_SHAPE : SHAPE).tasksPerStep,
+    groupSize: GROUP_SIZE,
+    turnCounts: await keptTurnCounts(stateFolder, rates.runId),
+    turnMs: plain.rolloutMs / plain.turns,
+    trainMs: synchronous.trainMs,
+    tool: tool!,
+  };
+  return simulateMeasured(parts, maxStaleness, isQuick ? QUICK_STEPS : { warmSteps, steps });
 }
 
 async function ratesOf(
   stack: TestStack,
-  { name, environment, steps: [warm, counted] }: World,
+  { name, tool, steps: [warm, counted] }: World,
   maxStaleness: number,
   isQuick: boolean,
 ): Promise<Rates> {
-  const steps = isQuick ? 4 : warm + counted;
-  const warmSteps = isQuick ? 2 : warm;
+  const { warmSteps, steps } = isQuick ? QUICK_STEPS : { warmSteps: warm, steps: counted };
   const run = await lakeRun({
     name: `${name}-${maxStaleness}`,
-    steps,
+    steps: warmSteps + steps,
     maxStaleness,
-    environment,
+    keepsRollouts: true,
+    environment: tool === undefined ? {} : { stepDelayMs: tool.meanMs, stepDelaySigma: tool.sigma },
     ...(isQuick ? QUICK_SHAPE : SHAPE),
   });
-  const { steps: completed } = await runToEnd(stack, run, { deadlineMs: RUN_DEADLINE_MS });
+  const { runId, steps: completed } = await runToEnd(stack, run, { deadlineMs: RUN_DEADLINE_MS });
   const figures = completed.filter(({ step }) => step > warmSteps).map(({ metrics }) => metrics); // Y1
-  const stepMs = sum(figures.map((metrics) => metrics[MetricName.timeStepMs] ?? Number.NaN));
-  const episodes = sum(figures.map((metrics) => metrics[MetricName.episodes] ?? 0));
+  const total = (metric: MetricName) => sum(figures.map((metrics) => metrics[metric] ?? 0));
+  const episodes = total(MetricName.episodes);
+  const turnsMean = total(MetricName.turnsMean) / figures.length;
   return {
-    episodesPerSecond: (1_000 * episodes) / stepMs,
-    staleness: sum(figures.map((metrics) => metrics[MetricName.stalenessMean] ?? 0)) / figures.length,
-    tooOld: sum(figures.map((metrics) => metrics[MetricName.groupsTooOld] ?? 0)),
+    runId,
+    episodesPerSecond: (1_000 * episodes) / total(MetricName.timeStepMs),
+    rolloutMs: total(MetricName.timeRolloutMs) / figures.length,
+    trainMs: (total(MetricName.timeTrainMs) + total(MetricName.timeCommitMs)) / figures.length,
+    turns: (turnsMean * episodes) / figures.length,
+    staleness: total(MetricName.stalenessMean) / figures.length,
+    tooOld: total(MetricName.groupsTooOld),
   };
 }
 
