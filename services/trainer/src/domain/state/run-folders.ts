@@ -297,13 +297,15 @@ async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder);
 }
 
-/** Syncs every file and folder below `folder` to the disk. */
+/** Syncs every file and folder below `folder` to the disk: all files at once, which costs the disk about as much as one. */
 async function syncTree(folder: string): Promise<void> {
-  for (const entry of await readdir(folder, { withFileTypes: true })) {
-    const full = path.join(folder, entry.name);
-    if (entry.isDirectory()) await syncTree(full);
-    else await syncFile(full);
-  }
+  const entries = await readdir(folder, { withFileTypes: true });
+  await Promise.all(
+    entries.map((entry) => {
+      const full = path.join(folder, entry.name);
+      return entry.isDirectory() ? syncTree(full) : syncFile(full);
+    }),
+  );
   await syncFolder(folder);
 }
 
