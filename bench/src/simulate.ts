@@ -29,6 +29,7 @@ the model and its rollouts
   --tokens-p99 COUNT       their 99th percentile (default four times the mean)
   --context MEAN           tokens of a rollout that are trained on (default twice what it generates)
   --tool-ms MEAN           time of a turn's tool or environment (default 300)
+  --deadline-s SECONDS     rollout.deadlineMs (default 60)
   --tool-p99-ms MS         its 99th percentile, at most 14.9 times the mean (default ten times)
 what is known better
   --engine-ms BASE,EACH    time of a decoding step, and what each sequence adds to it
@@ -56,6 +57,7 @@ the simulation
       "context",
       "tool-ms",
       "tool-p99-ms",
+      "deadline-s",
       "engine-ms",
       "train-s",
       "train-share",
@@ -114,6 +116,7 @@ function readWorkload(): Workload & { readonly contextTokens: number } {
       toolMs,
       toolMs === 0 ? 0 : spreadOf("tool-p99-ms", toolMs, numberOf("tool-p99-ms", 10 * toolMs, 1)),
     ),
+    deadlineMs: MS * numberOf("deadline-s", 60, 0),
     contextTokens: numberOf("context", 2 * turns * tokens, 1),
   };
 }

@@ -29,8 +29,9 @@ const TOOLS: World = { name: "tools", tool: { meanMs: 300, sigma: 2.326 }, steps
 const STALENESS = [0, 1, 2, 4];
 const SHAPE = { tasksPerStep: 32, minibatches: 8, warmStartTasks: 300, evalTasks: 1 };
 const QUICK_SHAPE = { tasksPerStep: 4, minibatches: 2, warmStartTasks: 32, evalTasks: 1 };
-/** Rollouts of a group in test/support/lake.yaml. */
+/** Rollouts of a group, and the time limit of an attempt, in test/support/lake.yaml. */
 const GROUP_SIZE = 8;
+const DEADLINE_MS = 60_000;
 const QUICK_STEPS = { warmSteps: 2, steps: 2 };
 const RUN_DEADLINE_MS = 900_000;
 
@@ -106,6 +107,7 @@ async function simulatedRate(
     turnMs: plain.rolloutMs / plain.turns,
     trainMs: synchronous.trainMs,
     tool: tool!,
+    deadlineMs: DEADLINE_MS,
   };
   return simulateMeasured(parts, maxStaleness, isQuick ? QUICK_STEPS : { warmSteps, steps });
 }

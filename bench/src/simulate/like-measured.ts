@@ -19,6 +19,7 @@ export interface MeasuredParts {
   readonly trainMs: number;
   /** Time of a turn's tool: mean, and standard deviation of its logarithm. */
   readonly tool: { readonly meanMs: number; readonly sigma: number };
+  readonly deadlineMs: number;
 }
 
 /** With heavy tails one simulation of a few steps says little. */

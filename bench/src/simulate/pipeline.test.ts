@@ -8,7 +8,14 @@ import { type Cluster, type Schedule, simulate, type Workload } from "./pipeline
 const SIMULATION = { warmSteps: 20, steps: 40_000, seed: 1 };
 
 /** One rollout of one turn a step: 10 tokens of 1 ms, a tool of 5 ms, 20 ms of training. */
-const WORK: Workload = { groupsPerStep: 1, groupSize: 1, turns: () => 1, tokens: () => 10, toolMs: () => 5 };
+const WORK: Workload = {
+  groupsPerStep: 1,
+  groupSize: 1,
+  turns: () => 1,
+  tokens: () => 10,
+  toolMs: () => 5,
+  deadlineMs: 1_000,
+};
 const CLUSTER: Cluster = {
   replicas: 1,
   engine: { baseMs: 1, perSequenceMs: 0 },
@@ -42,6 +49,10 @@ describe("a simulated step", () => {
     assertNear(stepMs({}, {}, { maxStaleness: 1 }), 20);
     // Two groups are out, each for 100 ms until it is trained: two steps in 100 ms and the training of one.
     assertNear(stepMs({ toolMs: () => 90 }, {}, { maxStaleness: 1 }), (100 + 20) / 2);
+  });
+
+  test("ends a rollout when its tools have taken as long as they may", () => {
+    assertNear(stepMs({ turns: () => 9, toolMs: () => 400 }, {}), 3 * 10 + 1_000 + 20);
   });
 
   test("lets sequences share an engine, and spreads them over replicas", () => {

@@ -22,6 +22,8 @@ export interface Workload {
   /** Tokens of a turn, those that it reads counted by the time that they take. */
   readonly tokens: (random: Random) => number;
   readonly toolMs: (random: Random) => number;
+  /** A rollout ends when its tools have taken so long together (`rollout.deadlineMs`). */
+  readonly deadlineMs: number;
 }
 
 /** What it is played and trained on. */
@@ -65,6 +67,8 @@ interface Rollout {
   readonly group: Group;
   readonly engine: SharedEngine;
   turnsLeft: number;
+  /** Time that is left for its tools. */
+  msLeft: number;
   sequence: Sequence | undefined;
   isOver: boolean;
 }
@@ -183,7 +187,7 @@ class Pipeline {
   }
 
   #startGroup(): void {
-    const { groupSize, turns } = this.#workload;
+    const { groupSize, turns, deadlineMs } = this.#workload;
     const group: Group = { rollouts: [], firstVersion: undefined, missing: groupSize };
     this.#open.add(group);
     for (let i = 0; i < groupSize + (this.#schedule.spareRollouts ?? 0); i++) {
@@ -192,6 +196,7 @@ class Pipeline {
         group,
         engine,
         turnsLeft: turns(this.#random),
+        msLeft: deadlineMs,
         sequence: undefined,
         isOver: false,
       };
@@ -205,10 +210,12 @@ class Pipeline {
     rollout.group.firstVersion ??= this.#version;
     rollout.sequence = rollout.engine.add(this.#nowMs, this.#workload.tokens(this.#random), () => {
       rollout.sequence = undefined;
-      this.#after(this.#workload.toolMs(this.#random), () => {
+      const toolMs = Math.min(rollout.msLeft, this.#workload.toolMs(this.#random));
+      this.#after(toolMs, () => {
         if (rollout.isOver) return;
         rollout.turnsLeft--;
-        if (rollout.turnsLeft > 0) this.#turn(rollout);
+        rollout.msLeft -= toolMs;
+        if (rollout.turnsLeft > 0 && rollout.msLeft > 0) this.#turn(rollout);
         else this.#finish(rollout);
       });
     });
