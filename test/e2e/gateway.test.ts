@@ -9,7 +9,7 @@ import { makeTokenizer, wordTokenizerFiles } from "@hone/tokenizer";
 import { findPython } from "../support/find-python.ts";
 import { runToEnd } from "../support/follow.ts";
 import { runPython } from "../support/run-python.ts";
-import { serviceUrl } from "../support/service-url.ts";
+import { serviceUrl } from "../support/scrape.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 import { saveTinyModel } from "../support/tiny-model.ts";
 

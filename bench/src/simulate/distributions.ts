@@ -1,19 +1,15 @@
 /** Distributions of lengths and times. */
 
-import type { Random } from "@hone/core";
+import { drawLogNormal, type Random } from "@hone/core";
 
 /** The 99th percentile of the standard normal distribution. */
 const Z99 = 2.326;
 
 export type Draw = (random: Random) => number;
 
-/**
- * Log-normal, as times of tools and lengths of answers are.
- * @param sigma standard deviation of the logarithm; 0 = always the mean.
- */
+/** @param sigma standard deviation of the logarithm; 0 = always the mean. */
 export function logNormal(mean: number, sigma: number): Draw {
-  const mu = Math.log(mean) - sigma ** 2 / 2;
-  return sigma === 0 || mean === 0 ? () => mean : (random) => Math.exp(mu + sigma * normal(random));
+  return (random) => drawLogNormal(mean, sigma, () => random.next());
 }
 
 /** The sigma of the log-normal distribution with a mean and a 99th percentile; undefined where there is none. */
@@ -26,9 +22,4 @@ export function sigmaOf(mean: number, p99: number): number | undefined {
 export function uniformTurns(mean: number): Draw {
   const most = Math.max(1, Math.round(2 * mean - 1));
   return (random) => 1 + random.nextInt(most);
-}
-
-/** Box and Muller's transform. */
-function normal(random: Random): number {
-  return Math.sqrt(-2 * Math.log(1 - random.next())) * Math.cos(2 * Math.PI * random.next());
 }

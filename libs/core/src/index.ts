@@ -41,6 +41,7 @@ export {
   turnSeed,
 } from "./ids.ts";
 export { InterruptedError, interruptAfter } from "./interrupt.ts";
+export { drawLogNormal } from "./log-normal.ts";
 export { nearest } from "./nearest.ts";
 export { isScorable, Outcome } from "./outcome.ts";
 export { MAX_JSON_DEPTH, parseJson } from "./parse-json.ts";

@@ -4,12 +4,12 @@
  *   runs/<run>/rollouts/<step>-<epoch>/run.json
  */
 
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { inlineFiles, parseYaml, resolveRunConfig } from "@hone/config";
 import { UsageError } from "../errors.ts";
 import type { LoadedRun } from "../run/load-run-file.ts";
-import { runFolder } from "../run/run-weights.ts";
+import { namesIn, runFolder } from "../run/run-weights.ts";
 
 /** A value that differs from the recorded run's. */
 export interface Change {
@@ -72,11 +72,7 @@ export async function replayRun(
 
 async function recordedRun(stateFolder: string, runId: string): Promise<Tree> {
   const folder = join(runFolder(stateFolder, runId), "rollouts");
-  const names = await readdir(folder).catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
-    throw error;
-  });
-  const kept = names.find((name) => /^\d+-\d+$/.test(name));
+  const kept = (await namesIn(folder)).find((name) => /^\d+-\d+$/.test(name));
   if (kept === undefined) {
     throw new UsageError(
       `run ${runId} kept no rollouts in ${folder}; runs keep them with trainer.keepRollouts: true`,

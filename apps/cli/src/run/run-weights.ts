@@ -76,12 +76,16 @@ export async function findBase(stateFolder: string, run: string): Promise<RunBas
 
 /** The weights in a folder, ordered by version and then by epoch. */
 async function weightsIn(parent: string, name: RegExp): Promise<RunWeights[]> {
-  const names = await readdir(parent).catch((error: unknown) => {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
-    throw error;
-  });
-  return names
+  return (await namesIn(parent))
     .sort(new Intl.Collator("en", { numeric: true }).compare)
     .map((each) => ({ version: Number(name.exec(each)?.[1] ?? Number.NaN), folder: join(parent, each) }))
     .filter(({ version }) => !Number.isNaN(version));
+}
+
+/** The names in a folder; none if it does not exist. */
+export async function namesIn(folder: string): Promise<string[]> {
+  return readdir(folder).catch((error: unknown) => {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return [];
+    throw error;
+  });
 }

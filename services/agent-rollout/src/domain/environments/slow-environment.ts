@@ -9,24 +9,18 @@
  */
 
 import type { Environment, EnvironmentReset, EnvironmentStep } from "@hone/agents";
-import { delay, TerminalError } from "@hone/core";
+import { delay, drawLogNormal, TerminalError } from "@hone/core";
 
 /** No step takes longer. */
 const MAX_DELAY_MS = 3_600_000;
 
 /**
- * @param sigma standard deviation of the logarithm; 0 = every time is the mean. The 99th percentile is exp(2.33 sigma - sigma^2 / 2)
- *   times the mean, which is largest, 15, at 2.33.
+ * @param sigma standard deviation of the logarithm; 0 = every time is the mean.
  * @param random draws uniformly from [0, 1).
  * @returns times from a log-normal distribution with this mean, in milliseconds.
  */
 export function logNormalMs(meanMs: number, sigma: number, random: () => number = Math.random): () => number {
-  const middle = meanMs * Math.exp(-(sigma ** 2) / 2);
-  return () => {
-    // Box and Muller's normal variable; 1 - random() is never 0.
-    const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-    return Math.min(MAX_DELAY_MS, middle * Math.exp(sigma * normal));
-  };
+  return () => Math.min(MAX_DELAY_MS, drawLogNormal(meanMs, sigma, random));
 }
 
 export class SlowEnvironment implements Environment {

@@ -50,18 +50,18 @@ export async function keepGroups(
 /** The groups of a step of the run that is replayed (K3). @throws {BrokenKeptStepError | LostRolloutsError} */
 export async function recallGroups(context: RecallContext, step: number): Promise<PlayedGroups> {
   const { asynchronous, ...kept } = await readStep(context, step);
-  const usable = (group: StepGroup): StepGroup => ({
-    ...group,
-    rollouts: leaveOutUntrainable(context, group.rollouts),
-  });
-  const trained = new Set(kept.trained);
-  const played = kept.played.map((group) => ({ group: usable(group), isTrained: trained.has(group) }));
-  const groups = played.map(({ group }) => group);
+  const usable = new Map(
+    kept.played.map((group): [StepGroup, StepGroup] => [
+      group,
+      { ...group, rollouts: leaveOutUntrainable(context, group.rollouts) },
+    ]),
+  );
+  const played = [...usable.values()];
   return {
     ...kept,
-    played: groups,
-    trained: played.filter(({ isTrained }) => isTrained).map(({ group }) => group),
-    troubles: reportTroubles(context, `step ${step}`, rolloutsOf(groups)),
+    played,
+    trained: kept.trained.map((group) => usable.get(group)!),
+    troubles: reportTroubles(context, `step ${step}`, rolloutsOf(played)),
     ...(asynchronous !== undefined && { asynchronous: { ...asynchronous, taken: [] } }),
   };
 }
