@@ -4,14 +4,23 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
-import { identifyProcess, isRunning, launchPostgres, type ProcessIdentity } from "@hone/embedded";
+import {
+  freePort,
+  identifyProcess,
+  isRunning,
+  LOOPBACK,
+  launchPostgres,
+  type ProcessIdentity,
+} from "@hone/embedded";
 import { connectBus, StreamName } from "@hone/messaging";
 import { openDatabase, query, type SQL, sql } from "@hone/storage";
 import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { findProject, type Project } from "../project.ts";
+import { parseReplicas } from "./replicas.ts";
 import { OWNER } from "./secrets/bus-users.ts";
 import { databaseFileOf } from "./secrets/database-roles.ts";
 import { SERVICES } from "./services.ts";
+import { startStack } from "./stack.ts";
 import { readStack, type StackRecord } from "./stack-file.ts";
 
 /* Tests the command line as a user runs it, with the six real services, in a folder with a space in its name. */
@@ -198,6 +207,23 @@ describe("hone", () => {
     } finally {
       delete process.env.HONE_EPISODES_MAX_BYTES;
       for (const squatter of squatters) squatter.close();
+    }
+  });
+
+  test("a tracer's port that another program takes during the start is replaced by another one", async () => {
+    const port = await freePort();
+    const other = createServer().listen(port, LOOPBACK);
+    const ports = [port];
+    try {
+      await using stack = await startStack(project, {
+        signal: AbortSignal.timeout(UP_MS),
+        replicas: parseReplicas("", "a test"),
+        choosePort: async () => ports.pop() ?? (await freePort()),
+      });
+      assert.deepEqual(ports, []);
+      assert.notEqual(new URL(stack.pageUrl).port, String(port));
+    } finally {
+      other.close();
     }
   });
 

@@ -20,7 +20,7 @@ import {
   privateFolder,
   privatePassage,
   type RunningServer,
-  type StartError,
+  StartError,
   type Supervised,
   type SupervisedEvent,
   supervise,
@@ -49,6 +49,8 @@ export interface StartStackOptions {
   readonly replicas: Replicas;
   /** Whether the services run in this process instead of child processes. @default false */
   readonly isInProcess?: boolean;
+  /** Chooses the tracer's port. @default a port that is free now */
+  readonly choosePort?: () => Promise<number>;
   /** @default "info" */
   readonly logLevel?: string;
 }
@@ -70,11 +72,31 @@ export interface Stack extends AsyncDisposable {
 const HURRIED_GRACE_MS = 1_000;
 const SERVER_GRACE_MS = 10_000;
 
+/** Another program may take the tracer's port before the tracer listens on it, so several ports are tried. */
+const PORT_ATTEMPTS = 3;
+
 /**
  * @throws {UsageError} when a stack runs in this project already.
  * @throws {ProgramMissingError | StateFolderError | StartError} when a part cannot be started.
  */
 export async function startStack(project: Project, options: StartStackOptions): Promise<Stack> {
+  for (let attempt = 1; ; attempt++) {
+    // The tracer's port is chosen first, so that all services can start at once and know where to send spans.
+    const tracerPort = await (options.choosePort ?? freePort)();
+    try {
+      return await startWithTracerAt(tracerPort, project, options);
+    } catch (error) {
+      const isPortLost = error instanceof StartError && !(await isPortFree(tracerPort));
+      if (!isPortLost || attempt === PORT_ATTEMPTS || options.signal.aborted) throw error;
+    }
+  }
+}
+
+async function startWithTracerAt(
+  tracerPort: number,
+  project: Project,
+  options: StartStackOptions,
+): Promise<Stack> {
   const lock = takeStackLock(project);
   const servers: Supervised<RunningServer>[] = [];
   const replicas = replicasOf(options.replicas);
@@ -107,8 +129,6 @@ export async function startStack(project: Project, options: StartStackOptions): 
     await privatePassage(project.state);
     await Promise.all([project.logs, project.ready].map(privateFolder));
     const tell = options.onEvent ?? (() => undefined);
-    // The tracer's port is chosen first, so that all services can start at once and know where to send spans.
-    const tracerPort = await freePort();
     const token = await httpToken(project);
     const pageUrl = `http://${LOOPBACK}:${tracerPort}`;
     const startedAtMs = Date.now();
