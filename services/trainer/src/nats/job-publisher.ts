@@ -11,6 +11,7 @@ import {
   StreamName,
   sendAttributes,
   slotToWire,
+  subjectCount,
   subjects,
   translateBusError,
 } from "@hone/messaging";
@@ -66,6 +67,10 @@ export class JobPublisher implements JobQueue {
 
   async waitingJobs(): Promise<number> {
     return (await consumerBacklog(this.#bus, StreamName.jobs, DurableName.jobs)).pending;
+  }
+
+  jobsOf(runId: string): Promise<number> {
+    return subjectCount(this.#bus, StreamName.jobs, subjects.rolloutJob(runId));
   }
 
   runs(): Promise<string[]> {

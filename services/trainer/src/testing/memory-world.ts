@@ -62,6 +62,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly jobs: JobQueue = {
     publish: async (run, job) => this.#execute(run, job),
     waitingJobs: async () => 0,
+    jobsOf: async () => 0,
     runs: async () => [],
     purge: async () => this.point("purge"),
   };

@@ -24,6 +24,8 @@ import { fileSourceSchema, taskSourceSchema } from "./sources.ts";
 
 const MAX_TASKS_PER_STEP = 10_000;
 const MAX_GROUP_SIZE = 1_024;
+/** As many jobs of a run as the queue holds. */
+const MAX_CONCURRENCY = 50_000;
 /** Names of scripted policies are part of the spans, rows and messages of every rollout. */
 const MAX_NAME_CHARACTERS = 128;
 /** The longest path that file systems allow. */
@@ -250,6 +252,8 @@ export const runFileKeys = z.strictObject({
         rollouts: wholeNumber.min(0).max(MAX_GROUP_SIZE).default(0),
       })
       .optional(),
+    /** How many rollouts of the run are in the queue or played at once, over all processes. Absent = as many as there is room for. */
+    maxConcurrency: wholeNumber.min(1).max(MAX_CONCURRENCY).optional(),
     maxTurns: wholeNumber.min(1).max(1_000).default(10),
     maxContextTokens: wholeNumber.min(1).max(1_048_576).default(4_096),
     /** Time limit of one attempt; waiting for Hone's own services does not count. */

@@ -64,6 +64,8 @@ export interface JobQueue {
   publish(run: RunRecord, job: Job, options: PublishJobOptions): Promise<boolean>;
   /** @returns the number of jobs, of all runs, that agent-rollout has not taken yet. */
   waitingJobs(): Promise<number>;
+  /** @returns the number of jobs of a run that are in the queue, whether or not agent-rollout works on them. */
+  jobsOf(runId: string): Promise<number>;
   /** @returns the ids of the runs that have a job in the queue. */
   runs(): Promise<string[]>;
   /** Removes the run's jobs that agent-rollout has not taken yet. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { delay, slotKey } from "@hone/core";
 import { silentLogger } from "@hone/telemetry";
+import { eventually } from "@hone/testing";
 import { testConfig, testRun } from "../../testing/fake-run.ts";
 import { MemoryWorld } from "../../testing/memory-world.ts";
 import { RunReporter } from "../report/run-reporter.ts";
@@ -13,7 +14,7 @@ import { RolloutGatherer } from "./rollout-gatherer.ts";
 import { RolloutInbox } from "./rollout-inbox.ts";
 import { RolloutTraces } from "./rollout-traces.ts";
 
-/* These tests use a queue that acknowledges jobs and then loses them. */
+/* These tests use queues that acknowledge jobs and then lose them, or play them later. */
 
 const DEADLINE_MS = 100;
 const SILENCE_MS = 50;
@@ -35,24 +36,64 @@ describe("RolloutGatherer", () => {
     await Promise.race([lossy.gathered, delay(5 * (DEADLINE_MS + SILENCE_MS))]);
     assert.deepEqual(lossy.repetitions, [0, 0, 0, 0]);
   });
+
+  test("has no more jobs in the queue than rollout.maxConcurrency", async () => {
+    const waiting: Array<() => void> = [];
+    let most = 0;
+    await using limited = gatherFrom({
+      rollout: { maxConcurrency: 2 },
+      queueOf: (world) => ({
+        ...world.jobs,
+        jobsOf: async () => waiting.length,
+        async publish(run, job, options) {
+          waiting.push(() => void world.jobs.publish(run, job, options));
+          most = Math.max(most, waiting.length);
+          return true;
+        },
+      }),
+    });
+    let played = 0;
+    while (played < limited.jobs.length) {
+      await eventually("the queue to be full", () => waiting.length === 2 || played === 3);
+      waiting.shift()?.();
+      played++;
+    }
+    const rollouts = await limited.gathered;
+    assert.deepEqual([rollouts.length, most], [4, 2]);
+  });
 });
 
 /** @param jobsLeft number of the run's jobs that the queue reports. */
 function gatherFromLossyQueue(jobsLeft: number) {
-  const config = testConfig({ rollout: { tasksPerStep: 2, groupSize: 2, deadlineMs: DEADLINE_MS } });
-  const run = testRun({ config });
-  const world = new MemoryWorld(run);
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const logger = silentLogger();
   const repetitions: number[] = [];
-  const lossyQueue: JobQueue = {
+  const queueOf = (world: MemoryWorld): JobQueue => ({
     ...world.jobs,
     async publish(publisher, job, options) {
       repetitions.push(options.repetition);
       return options.repetition === 0 ? true : world.jobs.publish(publisher, job, options);
     },
-  };
+  });
+  return { repetitions, ...gatherFrom({ queueOf, jobsLeft }) };
+}
+
+/** Gathers four rollouts. @param rollout keys of the run file. */
+function gatherFrom({
+  queueOf,
+  jobsLeft = 0,
+  rollout = {},
+}: {
+  queueOf: (world: MemoryWorld) => JobQueue;
+  jobsLeft?: number;
+  rollout?: Readonly<Record<string, unknown>>;
+}) {
+  const config = testConfig({
+    rollout: { tasksPerStep: 2, groupSize: 2, deadlineMs: DEADLINE_MS, ...rollout },
+  });
+  const run = testRun({ config });
+  const world = new MemoryWorld(run);
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const logger = silentLogger();
   const view: PipelineView = {
     kind: "seen",
     silent: [],
@@ -79,7 +120,7 @@ function gatherFromLossyQueue(jobsLeft: number) {
   } as const;
   const gatherer = new RolloutGatherer({
     run,
-    jobs: lossyQueue,
+    jobs: queueOf(world),
     rollouts: world,
     pipeline: { look: async () => view },
     inbox: new RolloutInbox(() => false, 1),
@@ -111,7 +152,6 @@ function gatherFromLossyQueue(jobsLeft: number) {
   gathered.catch(ignore);
   return {
     jobs,
-    repetitions,
     gathered,
     async [Symbol.asyncDispose]() {
       stopping.abort();

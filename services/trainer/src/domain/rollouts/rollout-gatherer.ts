@@ -15,6 +15,7 @@
  * G7: If more jobs are published than rollouts are wanted, those that agent-rollout has not taken when enough have arrived are
  *     removed. Rollouts that are being played end as stale once the next version is published; nothing waits for them.
  * G8: If the other groups are kept for later steps, no job is removed, and jobs are published on while nothing is waited for.
+ * G9: With `rollout.maxConcurrency` jobs may wait long to be published; those that nothing needs any more are left out then.
  */
 
 import { delay, describeError, pause, RetryableError, retry, type Slot, slotKey } from "@hone/core";
@@ -28,6 +29,7 @@ import { dropUnneededEpisodes } from "../state/episode-room.ts";
 import { isReplayFree } from "../state/state-cadence.ts";
 import type { Pipeline } from "./find-cause-of-wait.ts";
 import { findCauseOfWait } from "./find-cause-of-wait.ts";
+import { JobLimit } from "./job-limit.ts";
 import { JobPacer } from "./job-pacer.ts";
 import type { Job, JobQueue } from "./jobs.ts";
 import type { RolloutInbox } from "./rollout-inbox.ts";
@@ -71,6 +73,8 @@ interface Unpublished {
 
 export class RolloutGatherer {
   readonly #deps: GathererDeps;
+  /** Undefined = the run file sets no `rollout.maxConcurrency` (G9). */
+  readonly #limit: JobLimit | undefined;
   #backlogRead: Promise<void> | undefined;
   /** The jobs that this process has begun to publish for later steps too, and the end of that (G8). */
   #issued: ReadonlySet<string> = new Set();
@@ -81,6 +85,10 @@ export class RolloutGatherer {
 
   constructor(deps: GathererDeps) {
     this.#deps = deps;
+    const { run, jobs, signal } = deps;
+    const most = run.config.rollout.maxConcurrency;
+    const jobsInQueue = () => retry(() => jobs.jobsOf(run.runId), { signal });
+    this.#limit = most === undefined ? undefined : new JobLimit({ most, jobsInQueue, signal });
   }
 
   /** Reads the run's scored episodes from the stream into the inbox until the signal aborts. */
@@ -90,6 +98,7 @@ export class RolloutGatherer {
       try {
         for await (const scored of rollouts.read(run.runId, inbox.nextSequence, signal)) {
           if (inbox.offer(scored)) traces.scored(scored);
+          this.#limit?.arrived();
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -243,9 +252,18 @@ export class RolloutGatherer {
       },
       signal,
     });
+    const limit = this.#limit;
     const publishInTurn = async (): Promise<void> => {
       for (const job of waiting) {
         await pacer.waitUntilAllowed();
+        await limit?.enter(signal, () => {
+          unpublished.reason = `rollout.maxConcurrency allows ${run.config.rollout.maxConcurrency} at once`;
+        });
+        using _entered = { [Symbol.dispose]: () => limit?.published() };
+        if (limit !== undefined && !this.#isNeeded(job.slot, unpublished)) {
+          unpublished.count--;
+          continue; // G9
+        }
         const span = traces.open(run, job);
         const isStored = await retry(
           () => queue.publish(run, job, { repetition, trace: span.context, signal }),
@@ -264,6 +282,12 @@ export class RolloutGatherer {
       }
     };
     await Promise.all(Array.from({ length: PUBLISH_WINDOW }, publishInTurn));
+  }
+
+  /** Whether a rollout that was missing when its job began to wait is still needed (G9). */
+  #isNeeded(slot: Slot, unpublished: Unpublished): boolean {
+    const isForgotten = unpublished === this.#unissued && !this.#issued.has(slotKey(slot));
+    return !isForgotten && this.#deps.inbox.missing([slot]).length > 0;
   }
 
   /** G4; ends with the signal. @throws {EpisodesFullError} (G6) */

@@ -1,0 +1,61 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import type { RunConfig } from "@hone/config";
+import { runIdOf } from "@hone/core";
+import { subjects } from "@hone/messaging";
+import { eventually } from "@hone/testing";
+import { publishRequest, runToEnd, stageOf } from "../support/follow.ts";
+import { lakeRun } from "../support/lake-run.ts";
+import { startStack, type TestStack } from "../support/stack.ts";
+
+/* A run whose rollouts take minutes shares the process that plays rollouts with one whose rollouts take no time. */
+
+const CONCURRENCY = 8;
+const SLOW_AT_ONCE = 6;
+const DEADLINE_MS = 200_000;
+/** Longer than the test, so that a rollout of the slow run that is played is never done in time. */
+const SLOW_STEP_MS = 200_000;
+
+async function run(name: string, steps: number): Promise<RunConfig> {
+  return lakeRun({ name, steps, tasksPerStep: 2, minibatches: 1, warmStartTasks: 32, evalTasks: 1 });
+}
+
+async function slowRun(name: string): Promise<RunConfig> {
+  const { rollout, dataset, ...rest } = await run(name, 0);
+  assert.ok(dataset.train.source === "environment");
+  const config = { ...dataset.train.config, stepDelayMs: SLOW_STEP_MS };
+  return {
+    ...rest,
+    rollout: { ...rollout, deadlineMs: 10 * SLOW_STEP_MS, maxConcurrency: SLOW_AT_ONCE },
+    dataset: { ...dataset, train: { ...dataset.train, config } },
+  };
+}
+
+describe("a slow run with rollout.maxConcurrency", { timeout: 400_000 }, () => {
+  let stack: TestStack;
+  before(async () => {
+    stack = await startStack({ env: { HONE_ROLLOUT_CONCURRENCY: String(CONCURRENCY) } });
+  });
+  after(() => stack?.[Symbol.asyncDispose]());
+
+  test("leaves the other slots to other runs, and says what its own jobs wait for", async () => {
+    const file = await slowRun("slow");
+    const slow = runIdOf(file.name, await publishRequest(stack.bus, JSON.stringify(file)));
+    const jobs = async () => {
+      const { state } = await stack.bus.manager.streams.info("JOBS", {
+        subjects_filter: subjects.rolloutJob(slow),
+      });
+      return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
+    };
+    await eventually("the slow run to have as many jobs out as it may", async () => (await jobs()) > 0, {
+      deadlineMs: DEADLINE_MS,
+    });
+    const fast = await runToEnd(stack, await run("fast", 2), { deadlineMs: DEADLINE_MS });
+    assert.equal(fast.steps.length, 2);
+    assert.equal(await stageOf(stack, slow), "active");
+    assert.equal(await jobs(), SLOW_AT_ONCE);
+    const { output } = await stack.hone("status");
+    assert.match(output, /26 jobs are not published yet \(rollout\.maxConcurrency allows 6 at once\)/);
+    await stack.hone("cancel", slow);
+  });
+});
