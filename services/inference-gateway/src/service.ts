@@ -12,6 +12,7 @@ import { processMemory, type Service, type ServiceContext, type ServiceDefinitio
 import { histogramOf, Instrument, type Logger, observeMetric } from "@hone/telemetry";
 import { chooseEngine } from "./choose-engine.ts";
 import { type InferenceGatewayConfig, readInferenceGatewayConfig } from "./config.ts";
+import { timeEngine } from "./domain/busy-clock.ts";
 import { type PolicyChange, PolicyKeeper } from "./domain/policy-keeper.ts";
 import { OpenCompletions } from "./domain/serving/open-completions.ts";
 import { ServedCheckpoints } from "./domain/serving/served-checkpoints.ts";
@@ -42,7 +43,7 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
   const { instanceId: replica, stateDir } = config;
   let reporter: ReplicaReporter | undefined;
   const chosen = chooseEngine({ config, logger, onFailure: fail, onChange: () => reporter?.report() });
-  const { engine } = chosen;
+  const { engine, busyTime } = timeEngine(chosen.engine);
   const keeper = new PolicyKeeper({
     engine,
     onChange: (change) => {
@@ -60,7 +61,7 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
   const models = new ServedModels({ keeper, checkpoints, contextTokens: chosen.contextTokens });
   const open = new OpenCompletions();
   const { heartbeatMs, versionWaitMs, reportMs } = config;
-  reporter = await reportReplica({ bus, engine, keeper, replica, everyMs: reportMs, logger });
+  reporter = await reportReplica({ bus, engine, busyTime, keeper, replica, everyMs: reportMs, logger });
   const generates = serveGenerate({ bus, engine, keeper, replica, heartbeatMs, versionWaitMs, logger });
   const validator = respond(
     bus,
@@ -80,6 +81,7 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
   const observers = [
     observeMetric(Instrument.engineRunning, () => [{ labels: {}, value: engine.capacity().running }]),
     observeMetric(Instrument.engineWaiting, () => [{ labels: {}, value: engine.capacity().waiting }]),
+    observeMetric(Instrument.engineBusySeconds, () => [{ labels: {}, value: busyTime().busyMs / 1_000 }]),
   ];
   const following = new AbortController();
   const follow = { bus, keeper, stateDir, logger, replica };

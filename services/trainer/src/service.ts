@@ -32,6 +32,7 @@ import { EventPublisher } from "./nats/event-publisher.ts";
 import { GroupJudgeClient } from "./nats/group-judge-client.ts";
 import { JobPublisher } from "./nats/job-publisher.ts";
 import { BusPipeline } from "./nats/pipeline.ts";
+import { readReplicaTimes } from "./nats/replica-times.ts";
 import { respondToControl } from "./nats/run-control.ts";
 import { consumeRunRequests } from "./nats/run-requests.ts";
 import { RunStateBucket } from "./nats/run-state-board.ts";
@@ -50,6 +51,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
     const events = new EventPublisher(bus);
     const rollouts = new ScoredReader(bus, logger);
     const jobs = new JobPublisher(bus, tokenizerFinder(stateRoot));
+    const replicas = await openBucket(bus, BucketName.replicas, ReplicaStateSchema);
     const nodes = await listenForNodes(config, logger);
     const torch = new TorchFinder(config.torch, nodes);
     const supervisor = new RunSupervisor(
@@ -77,7 +79,8 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           ledger,
           jobs,
           rollouts,
-          pipeline: new BusPipeline(bus, await openBucket(bus, BucketName.replicas, ReplicaStateSchema)),
+          pipeline: new BusPipeline(bus, replicas),
+          replicaTimes: readReplicaTimes(replicas, logger),
           tasks: new DatasetClient(bus),
           groupJudges: new GroupJudgeClient(bus),
           userAlgorithms: (run) => loadUserModules(run, config.gate),

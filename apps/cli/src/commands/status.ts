@@ -32,6 +32,7 @@ import { lastStepLine } from "../run/run-lines.ts";
 import { troubleLines } from "../run/trouble-lines.ts";
 import type { Session } from "../session.ts";
 import { askStack, type PartHealth, type StackHealth } from "../stack/health/part-health.ts";
+import { readQueueLine } from "../stack/health/queue-line.ts";
 import { sandboxWaits } from "../stack/health/sandbox-waits.ts";
 import { replicasOf } from "../stack/replicas.ts";
 import { pageLink } from "../stack/secrets/http-token.ts";
@@ -133,6 +134,8 @@ async function printRunsOnBus(
     states.sort((a, b) => Number(isEnded(a.phase)) - Number(isEnded(b.phase)));
     printRuns(session, states, { trainer, unread, lastSteps: await lastSteps(bus, states) });
     if (runId !== undefined) return;
+    const queues = await readQueueLine(bus);
+    if (queues !== undefined) terminal.line(queues);
     const { state } = await bus.manager.streams.info(StreamName.runs);
     if (state.messages > 0) terminal.line(`${state.messages} run requests wait for a trainer to take them`);
     const { count, last } = await readDeadLetters(bus);

@@ -23,12 +23,18 @@ export function stepLine(view: RunView, record: StepRecord): string {
   return [stepFigures(view, record), ...troubles].join("  ");
 }
 
-/** The last step of a run as `hone status` shows it: its figures, and how long the trainer waited for its rollouts. */
+/** The last step of a run as `hone status` shows it: its figures, and how long the trainer and the engines had nothing to do. */
 export function lastStepLine(totalSteps: number, record: Pick<StepRecord, "step" | "metrics">): string {
-  const { "time/rollout_ms": waited, "time/step_ms": whole } = record.metrics;
-  const figures = figuresOf(totalSteps, record).join("  ");
-  if (waited === undefined || whole === undefined || whole === 0) return figures;
-  return `${figures}  the trainer waited for rollouts ${Math.round((100 * waited) / whole)} % of the time`;
+  const { "idle/trainer": trainer, "idle/engines": engines } = record.metrics;
+  const idle = [
+    ...(trainer === undefined ? [] : [`the trainer waited for rollouts ${percent(trainer)} of the time`]),
+    ...(engines === undefined ? [] : [`the engines idled ${percent(engines)}`]),
+  ];
+  return [...figuresOf(totalSteps, record), ...(idle.length === 0 ? [] : [idle.join(", ")])].join("  ");
+}
+
+function percent(part: number): string {
+  return `${Math.round(100 * part)} %`;
 }
 
 /** Step, success, reward, tokens and episodes a second, age of the tokens, time left. */
@@ -58,9 +64,11 @@ function staleness(metrics: StepRecord["metrics"]): string[] {
     "staleness/max": most,
     "groups/open": open,
     "groups/too_old": old,
+    "rollouts/waiting": waiting,
   } = metrics;
   if (mean === undefined) return [];
-  const groups = `${figure(open)} groups out, ${figure(old)} given up`;
+  const scored = waiting === undefined ? "" : ` with ${figure(waiting)} scored rollouts`;
+  const groups = `${figure(open)} groups out${scored}, ${figure(old)} given up`;
   return [`tokens ${mean.toFixed(2)} versions old, at most ${figure(most)}`, groups];
 }
 

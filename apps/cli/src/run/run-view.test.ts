@@ -87,7 +87,7 @@ describe("a run's lines", () => {
     );
   });
 
-  test("show how old the tokens of an asynchronous run's step are, and how long its trainer waited", () => {
+  test("show how old the tokens of an asynchronous run's step are, and how long its trainer and the engines had nothing to do", () => {
     const metrics = {
       success: 0.5,
       "reward/mean": 0.4,
@@ -97,12 +97,13 @@ describe("a run's lines", () => {
       "staleness/max": 2,
       "groups/open": 5,
       "groups/too_old": 1,
-      "time/rollout_ms": 620,
-      "time/step_ms": 1_000,
+      "rollouts/waiting": 12,
+      "idle/trainer": 0.62,
+      "idle/engines": 0.081,
     };
     assert.equal(
       lastStepLine(150, { step: 7, metrics }),
-      "step   7/150  success 0.50  reward 0.40  8,100 tokens/s  210 episodes/s  tokens 0.54 versions old, at most 2  5 groups out, 1 given up  the trainer waited for rollouts 62 % of the time",
+      "step   7/150  success 0.50  reward 0.40  8,100 tokens/s  210 episodes/s  tokens 0.54 versions old, at most 2  5 groups out with 12 scored rollouts, 1 given up  the trainer waited for rollouts 62 % of the time, the engines idled 8 %",
     );
   });
 

@@ -8,12 +8,15 @@ import { create } from "@bufbuild/protobuf";
 import { type Bucket, BucketName, type Bus, openBucket } from "@hone/messaging";
 import { type ReplicaState, ReplicaStateSchema } from "@hone/proto-gen/policy";
 import type { Logger } from "@hone/telemetry";
+import type { BusyTime } from "../domain/busy-clock.ts";
 import type { InferenceEngine } from "../domain/inference-engine.ts";
 import type { PolicyKeeper } from "../domain/policy-keeper.ts";
 
 export interface ReportReplicaOptions {
   readonly bus: Bus;
   readonly engine: InferenceEngine;
+  /** For how long the engine has had something to generate. */
+  readonly busyTime: () => BusyTime;
   readonly keeper: PolicyKeeper;
   readonly replica: string;
   readonly everyMs: number;
@@ -28,7 +31,7 @@ export interface ReplicaReporter {
 }
 
 export async function reportReplica(options: ReportReplicaOptions): Promise<ReplicaReporter> {
-  const { bus, engine, keeper, replica, everyMs, logger } = options;
+  const { bus, engine, busyTime, keeper, replica, everyMs, logger } = options;
   const bucket: Bucket<ReplicaState> = await openBucket(bus, BucketName.replicas, ReplicaStateSchema);
   const keyOf = (model: string) => `${model}.${replica}`;
   let reported = new Set<string>();
@@ -55,6 +58,7 @@ export async function reportReplica(options: ReportReplicaOptions): Promise<Repl
 
   async function sendAll(): Promise<void> {
     const { maxSequences, models } = engine.capacity();
+    const { upMs, busyMs } = busyTime();
     const gone = [...reported].filter((model) => !models.some((loaded) => loaded.model === model));
     await Promise.all([
       ...gone.map((model) => bucket.delete(keyOf(model))),
@@ -68,6 +72,8 @@ export async function reportReplica(options: ReportReplicaOptions): Promise<Repl
           inFlight: running,
           queued: waiting,
           activity: loading === undefined ? "" : `loading version ${loading.version}`,
+          upMs: BigInt(Math.round(upMs)),
+          busyMs: BigInt(Math.round(busyMs)),
         });
         return bucket.put(keyOf(model), state);
       }),

@@ -83,7 +83,13 @@ const stepSchema = z.strictObject({
   batchCount: count,
   nextCursor: count,
   numPassedOver: count,
-  asynchronous: z.strictObject({ tooOldCount: count, openCount: count }).optional(),
+  asynchronous: z
+    .strictObject({
+      tooOldCount: count,
+      openCount: count,
+      waitingCount: count.default(0), // absent in the files of earlier releases
+    })
+    .optional(),
 });
 
 type StepJson = z.input<typeof stepSchema>;
@@ -113,7 +119,11 @@ export function writeKeptStep(groups: KeptStep): Promise<Buffer> {
     nextCursor,
     numPassedOver,
     ...(asynchronous !== undefined && {
-      asynchronous: { tooOldCount: asynchronous.tooOldCount, openCount: asynchronous.openCount },
+      asynchronous: {
+        tooOldCount: asynchronous.tooOldCount,
+        openCount: asynchronous.openCount,
+        waitingCount: asynchronous.waitingCount,
+      },
     }),
   };
   return promisify(gzip)(JSON.stringify(step));

@@ -69,6 +69,13 @@ describe("an asynchronous run", () => {
     );
   });
 
+  test("tells how many scored rollouts wait for a later step", async () => {
+    const { steps } = await runWith({ steps: 3, maxStaleness: 1 });
+    // Rollouts are scored at once here: those of the two groups that the first step does not take wait.
+    assert.equal(steps[0]?.["rollouts/waiting"], 4);
+    assert.equal(steps[2]?.["rollouts/waiting"], 0);
+  });
+
   test("gives up a group that has grown too old, and plays its task again first", async () => {
     const { world, groupsOf, steps } = await runWith({ steps: 4, maxStaleness: 1 }, (changed) => {
       changed.failureOf = (slot) =>

@@ -26,7 +26,7 @@ export async function playOpenGroups(
   step: number,
   parent: Context,
 ): Promise<PlayedGroups> {
-  const { run, openGroups, tasks, gatherer } = context;
+  const { run, openGroups, tasks, gatherer, inbox } = context;
   const { tasksPerStep, groupSize } = run.config.rollout;
   let tooOldCount = 0;
   let numPassedOver = 0;
@@ -60,7 +60,12 @@ export async function playOpenGroups(
       nextCursor: openGroups.nextCursor,
       numPassedOver,
       troubles,
-      asynchronous: { taken, tooOldCount, openCount: openGroups.size - taken.length },
+      asynchronous: {
+        taken,
+        tooOldCount,
+        openCount: openGroups.size - taken.length,
+        waitingCount: inbox.size,
+      },
     };
   }
 }

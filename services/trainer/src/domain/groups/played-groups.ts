@@ -46,6 +46,8 @@ export interface AsynchronousPart {
   readonly tooOldCount: number;
   /** Number of groups that are still being played or wait for a later step. */
   readonly openCount: number;
+  /** Number of scored rollouts that wait for a later step. */
+  readonly waitingCount: number;
 }
 
 /** @returns all rollouts of groups, baselines included. */

@@ -26,6 +26,25 @@ export function observeRun(status: () => RunStatus): Disposable {
   };
 }
 
+/** Reports what waits to be trained at each collection of metrics, until it is disposed of. @param groups undefined = the run is synchronous. */
+export function observeQueues(
+  run: string,
+  rollouts: { readonly size: number },
+  groups: { readonly size: number } | undefined,
+): Disposable {
+  const observers = [
+    observeMetric(Instrument.runRolloutsWaiting, () => [{ labels: { run }, value: rollouts.size }]),
+    observeMetric(Instrument.runGroupsOpen, () =>
+      groups === undefined ? [] : [{ labels: { run }, value: groups.size }],
+    ),
+  ];
+  return {
+    [Symbol.dispose]() {
+      for (const observer of observers) observer[Symbol.dispose]();
+    },
+  };
+}
+
 /** Counts how long a phase of a step took. */
 export function countStepPhase(phase: string, ms: number): void {
   phases.of({ phase }).observe(ms / MS_PER_SECOND);

@@ -4,6 +4,7 @@ import type { Logger } from "@hone/telemetry";
 import type { GroupJudges } from "../credit/group-judges.ts";
 import type { CriticEngine } from "../critic/critic-engine.ts";
 import type { OpenGroups } from "../groups/open-groups.ts";
+import type { EngineIdle } from "../report/engine-idle.ts";
 import type { RunReporter } from "../report/run-reporter.ts";
 import type { RolloutGatherer } from "../rollouts/rollout-gatherer.ts";
 import type { RolloutInbox } from "../rollouts/rollout-inbox.ts";
@@ -28,6 +29,7 @@ export interface RunContext {
   readonly rollouts: ScoredRollouts;
   readonly folders: RunFolders;
   readonly reporter: RunReporter;
+  readonly engineIdle: EngineIdle;
   readonly inbox: RolloutInbox;
   readonly gatherer: RolloutGatherer;
   readonly tasks: SplitTasks;

@@ -13,8 +13,9 @@ import type { GroupJudges } from "../credit/group-judges.ts";
 import type { CriticEngine } from "../critic/critic-engine.ts";
 import { FolderRefusedError, OwnershipLostError, RunCancelledError, UniformFailureError } from "../errors.ts";
 import { OpenGroups } from "../groups/open-groups.ts";
+import { EngineIdle, type ReplicaTimes } from "../report/engine-idle.ts";
 import type { RunEvents } from "../report/run-event.ts";
-import { observeRun } from "../report/run-metrics.ts";
+import { observeQueues, observeRun } from "../report/run-metrics.ts";
 import { RunReporter } from "../report/run-reporter.ts";
 import type { RunStateBoard } from "../report/run-status.ts";
 import { NO_WAIT, RunPhase, type RunStatus } from "../report/run-status.ts";
@@ -47,6 +48,8 @@ export interface TenureDeps {
   readonly jobs: JobQueue;
   readonly rollouts: ScoredRollouts;
   readonly pipeline: Pipeline;
+  /** Absent = it is not measured how long the engines idle. */
+  readonly replicaTimes?: ReplicaTimes;
   readonly tasks: TaskSource;
   readonly groupJudges: GroupJudges;
   readonly board: RunStateBoard;
@@ -173,6 +176,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       resumption === run.resumptions ||
       (slot.split === "train" && wasTrained(slot) && resumption < run.resumptions),
   );
+  using _queues = observeQueues(run.runId, inbox, openGroups);
   const traces = new RolloutTraces();
   const ended = new AbortController();
   const gatherer = new RolloutGatherer({
@@ -211,6 +215,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       rollouts,
       folders,
       reporter,
+      engineIdle: new EngineIdle(async () => deps.replicaTimes?.(run.runId, signal)),
       inbox,
       gatherer,
       tasks,

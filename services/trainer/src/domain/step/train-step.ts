@@ -43,7 +43,7 @@ type StepContext = PlayContext &
   LearnContext &
   KlRewardContext &
   Parameters<typeof commitVersion>[0] &
-  Pick<RunContext, "own" | "teachers">;
+  Pick<RunContext, "own" | "teachers" | "engineIdle">;
 
 /** Makes version `step` from version `step - 1`. */
 export async function trainStep(context: StepContext, step: number): Promise<void> {
@@ -75,6 +75,8 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   const values = await valuesOf(context, trainable);
   const squares = await squaresOf(context, trainable);
   const taught = await askTeachers(context, taughtGroups(groups), metrics);
+  const isScored = [tokenRewards, values, squares, taught].some((scores) => scores !== undefined);
+  const scored = performance.now();
   const inputs = { own: context.own.advantage, tokenRewards, values, squares, taught };
   const credit = assignCredit(creditedGroups(context, groups), run.config.algorithm, inputs);
   addStepMetrics(metrics, context, groups, credit);
@@ -84,9 +86,14 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   );
   metrics.add("updates", Reduction.sum, optimised.updateCount);
   const trained = performance.now();
-  addTimes(metrics, { rollout: gathered - began, train: trained - gathered });
+  addTimes(metrics, {
+    rollout: gathered - began,
+    ...(isScored && { score: scored - gathered }),
+    train: trained - gathered,
+  });
 
   const visits = visitsOf(context, step, groups);
+  const measured = context.engineIdle.measure();
   const times = await withSpan(SpanName.stepCommit, { parent }, () =>
     commitVersion(context, {
       version: step,
@@ -100,6 +107,7 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   );
   if (visits !== undefined) context.tasks.record(visits);
   addTimes(metrics, { commit: times.commitMs, publish: times.publishMs, step: performance.now() - began });
+  addIdle(metrics, await measured);
   finishStep(context, step, { metrics, troubles, credit, optimised, span });
 }
 
@@ -206,15 +214,23 @@ function addStepMetrics(
   );
 }
 
+/** Adds which shares of the time the trainer and the engines had nothing to do. @param engines undefined = unknown. */
+function addIdle(metrics: MetricSet, engines: number | undefined): void {
+  const { "time/rollout_ms": waitedMs = 0, "time/step_ms": stepMs = 0 } = metrics.toRecord();
+  if (stepMs > 0) metrics.add("idle/trainer", Reduction.last, waitedMs / stepMs);
+  if (engines !== undefined) metrics.add("idle/engines", Reduction.last, engines);
+}
+
 /** Adds how old the step's tokens are, in versions, and what became of the groups that it did not take. */
 function addStalenessMetrics(
   metrics: MetricSet,
   step: number,
   trained: readonly ScoredRollout[],
-  { tooOldCount, openCount }: AsynchronousPart,
+  { tooOldCount, openCount, waitingCount }: AsynchronousPart,
 ): void {
   metrics.add("groups/too_old", Reduction.sum, tooOldCount);
   metrics.add("groups/open", Reduction.last, openCount);
+  metrics.add("rollouts/waiting", Reduction.last, waitingCount);
   addStaleness(metrics, step - 1, trained);
 }
 
