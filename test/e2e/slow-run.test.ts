@@ -8,7 +8,7 @@ import { publishRequest, runToEnd, stageOf } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 
-/* A run whose rollouts take minutes shares the process that plays rollouts with one whose rollouts take no time. */
+/* Rollouts of a long tail: a slow run beside another one, and a run that ends those that take longer than most. */
 
 const CONCURRENCY = 8;
 const SLOW_AT_ONCE = 6;
@@ -31,14 +31,26 @@ async function slowRun(name: string): Promise<RunConfig> {
   };
 }
 
-describe("a slow run with rollout.maxConcurrency", { timeout: 400_000 }, () => {
+/** A run whose rollouts take times of a long tail, half of which its deadline leaves. */
+async function runWithTail(name: string): Promise<RunConfig> {
+  const { rollout, dataset, ...rest } = await run(name, 3);
+  assert.ok(dataset.train.source === "environment");
+  const config = { ...dataset.train.config, stepDelayMs: 20, stepDelaySigma: 1.5 };
+  return {
+    ...rest,
+    rollout: { ...rollout, deadline: { quantile: 0.5, factor: 1, window: 16 } },
+    dataset: { ...dataset, train: { ...dataset.train, config } },
+  };
+}
+
+describe("long tails", { timeout: 600_000 }, () => {
   let stack: TestStack;
   before(async () => {
     stack = await startStack({ env: { HONE_ROLLOUT_CONCURRENCY: String(CONCURRENCY) } });
   });
   after(() => stack?.[Symbol.asyncDispose]());
 
-  test("leaves the other slots to other runs, and says what its own jobs wait for", async () => {
+  test("a run with rollout.maxConcurrency leaves the other slots to other runs, and says what its own jobs wait for", async () => {
     const file = await slowRun("slow");
     const slow = runIdOf(file.name, await publishRequest(stack.bus, JSON.stringify(file)));
     const jobs = async () => {
@@ -57,5 +69,28 @@ describe("a slow run with rollout.maxConcurrency", { timeout: 400_000 }, () => {
     const { output } = await stack.hone("status");
     assert.match(output, /26 jobs are not published yet \(rollout\.maxConcurrency allows 6 at once\)/);
     await stack.hone("cancel", slow);
+  });
+
+  test("a deadline derived from what rollouts took ends those that take longer, and says so", async () => {
+    const file = await runWithTail("tail");
+    const { steps } = await runToEnd(stack, file, { deadlineMs: DEADLINE_MS });
+    const figures = steps.map(({ metrics }) => metrics);
+    assert.equal(figures[0]?.["deadline/ms"], file.rollout.deadlineMs);
+    assert.equal(figures[0]["deadline/ended"], 0);
+    for (const [i, metrics] of figures.entries()) {
+      const before = figures[i - 1];
+      if (before === undefined) continue;
+      assert.equal(metrics["deadline/ms"], Math.max(100, Math.ceil(before["deadline/quantile_ms"]!)));
+      assert.equal(metrics["deadline/ended"], metrics["outcome/timed_out"]);
+    }
+    assert.ok(
+      figures.some((metrics) => metrics["deadline/ended"]! > 0),
+      JSON.stringify(figures),
+    );
+    assert.ok(
+      steps.some(({ troubles }) =>
+        troubles?.outcomes.some(({ reason }) => /longer than its limit of \d+ ms/.test(reason)),
+      ),
+    );
   });
 });

@@ -54,6 +54,7 @@ function figuresOf(totalSteps: number, { step, metrics }: Pick<StepRecord, "step
     `${figure(metrics.tokens_per_second)} tokens/s`,
     `${figure(metrics.episodes_per_second)} episodes/s`,
     ...staleness(metrics),
+    ...deadline(metrics),
   ];
 }
 
@@ -70,6 +71,11 @@ function staleness(metrics: StepRecord["metrics"]): string[] {
   const scored = waiting === undefined ? "" : ` with ${figure(waiting)} scored rollouts`;
   const groups = `${figure(open)} groups out${scored}, ${figure(old)} given up`;
   return [`tokens ${mean.toFixed(2)} versions old, at most ${figure(most)}`, groups];
+}
+
+/** The deadline that was derived from what attempts have taken, and how many rollouts of the step such deadlines ended. */
+function deadline({ "deadline/ms": deadlineMs, "deadline/ended": ended }: StepRecord["metrics"]): string[] {
+  return deadlineMs === undefined ? [] : [`deadline ${figure(deadlineMs)} ms, which ended ${figure(ended)}`];
 }
 
 /** `version 120: held-out success 0.74 greedy (1,000 tasks)`. */

@@ -107,6 +107,11 @@ describe("a run's lines", () => {
     );
   });
 
+  test("show the deadline that was derived from earlier attempts, and how many rollouts it ended", () => {
+    const metrics = { "deadline/ms": 812, "deadline/ended": 3 };
+    assert.match(lastStepLine(150, { step: 7, metrics }), /deadline 812 ms, which ended 3$/);
+  });
+
   test("show what the run waits for", () => {
     const waiting = event({
       case: "phaseChanged",

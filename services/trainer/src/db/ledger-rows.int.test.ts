@@ -32,6 +32,7 @@ function entry(step: number, index: number): Commit["trained"][number] {
       sequence: 10 + index,
       bytes: 1,
       resumption: 0,
+      durationMs: 1,
       trace: contextOfTraceparent(undefined),
     },
     reward: index,

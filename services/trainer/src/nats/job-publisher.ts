@@ -103,7 +103,7 @@ function encodeJob(run: RunRecord, job: Job, tokenizer: { path: string; digest: 
     limits: create(RolloutLimitsSchema, {
       maxTurns: config.rollout.maxTurns,
       maxContextTokens: config.rollout.maxContextTokens,
-      deadlineMs: config.rollout.deadlineMs,
+      deadlineMs: job.deadlineMs ?? config.rollout.deadlineMs,
       maxAttempts: config.rollout.maxAttempts,
     }),
     lowestVersion: job.lowestVersion,

@@ -87,7 +87,8 @@ export class ScoredReader implements ScoredRollouts {
       for await (const { message, sequence, bytes, trace } of items) {
         const rollout = this.#decode(runId, message, sequence);
         const resumption = message.episode?.resumption ?? 0;
-        if (rollout !== undefined) yield { ...rollout, sequence, bytes, resumption, trace };
+        const durationMs = durationOf(message);
+        if (rollout !== undefined) yield { ...rollout, sequence, bytes, resumption, durationMs, trace };
       }
     } finally {
       ended.abort();
@@ -226,6 +227,12 @@ export function decodeRollout(message: ScoredEpisode, runId: string): Rollout {
     turnCount: episode.turns.length,
     turns: episode.turns.map((turn) => turnSpan(turn, samples)),
   };
+}
+
+/** @returns how long the last attempt took; 0 if the episode does not say it. */
+function durationOf({ episode }: ScoredEpisode): number {
+  const durationMs = episode?.durationMs ?? 0;
+  return Number.isFinite(durationMs) ? Math.max(0, durationMs) : 0;
 }
 
 function toolUseOf({ name, calls, failed, error }: WireToolUse): ToolUse {

@@ -58,6 +58,7 @@ export function testRollout(slot: Slot, changes: Partial<ScoredRollout> = {}): S
     sequence: 1,
     bytes: 1,
     resumption: 0,
+    durationMs: 1,
     trace: contextOfTraceparent(undefined),
     ...changes,
   };

@@ -69,6 +69,8 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   readonly board: RunStateBoard = { publish: async (status) => this.#publishStatus(status) };
   /** How rollouts fail; undefined = they complete. */
   failureOf: (slot: Slot) => Pick<Rollout, "outcome" | "reason" | "toolUses"> | undefined = () => undefined;
+  /** How long an attempt takes, milliseconds. */
+  durationOf: (job: Job) => number = () => 1;
   /** The version whose publication a rollout waits for before it is stored. */
   storedAt: (slot: Slot) => number = () => 0;
   /** Here nothing is ever waited for except room in the stream. */
@@ -367,6 +369,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
       ],
       metrics: { success: tokens[1] === VOCABULARY[0] ? 1 : 0 },
       turnCount: 2,
+      durationMs: this.durationOf(job),
       turns: [
         { sample: 0, begin: 1, end: 2 },
         { sample: 0, begin: 2, end: 3 },

@@ -113,6 +113,20 @@ describe("run files with a wrong key", () => {
       /left out where advantage.kind is "remax", which waits for the baseline/,
     ],
     [
+      "no rollout at once",
+      "rollout: { tasksPerStep: 32",
+      "rollout: { maxConcurrency: 0, tasksPerStep: 32",
+      "rollout.maxConcurrency",
+      /at least 1/,
+    ],
+    [
+      "a deadline below what attempts have taken",
+      "rollout: { tasksPerStep: 32",
+      "rollout: { deadline: { factor: 0.5 }, tasksPerStep: 32",
+      "rollout.deadline.factor",
+      /at least 1/,
+    ],
+    [
       "groups of one that should differ",
       "rollout: { tasksPerStep: 32, groupSize: 8",
       "algorithm: { advantage: { kind: reinforce }, dynamicSampling: {} }\nrollout: { tasksPerStep: 32, groupSize: 1",

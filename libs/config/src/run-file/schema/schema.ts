@@ -258,6 +258,17 @@ export const runFileKeys = z.strictObject({
     maxContextTokens: wholeNumber.min(1).max(1_048_576).default(4_096),
     /** Time limit of one attempt; waiting for Hone's own services does not count. */
     deadlineMs: wholeNumber.min(100).max(86_400_000).default(60_000),
+    /** Ends attempts that take much longer than those of earlier steps did; absent = only deadlineMs ends them. */
+    deadline: z
+      .strictObject({
+        /** The share of attempts that took no longer than... */
+        quantile: z.number().gt(0).lte(1).default(0.99),
+        /** ...the time that, multiplied by this, is the deadline. */
+        factor: z.number().min(1).max(1_000).default(2),
+        /** Number of attempts that must have been seen; the last steps with so many attempts count. */
+        window: wholeNumber.min(1).max(1_000_000).default(256),
+      })
+      .optional(),
     maxAttempts: wholeNumber.min(1).max(100).default(3),
     /** What happens to a step, an evaluation or a warm start whose rollouts all fail for the same reason. */
     onUniformFailure: z.enum(["stop", "continue"]).default("stop"),

@@ -26,6 +26,7 @@ function rollout(task: number, index: number, outcome: Outcome = Outcome.complet
     sequence: 100 * task + index,
     bytes: 1,
     resumption: 0,
+    durationMs: 1,
     trace: {} as ScoredRollout["trace"],
   };
 }

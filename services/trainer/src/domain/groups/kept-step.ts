@@ -157,8 +157,15 @@ function fromJson({ groups, tasks, asynchronous, ...counts }: z.output<typeof st
   };
 }
 
-/** Without what belongs to the stream that it came from and to its trace. */
-function toJson({ bytes: _, resumption: _of, trace: _in, samples, ...rollout }: ScoredRollout): RolloutJson {
+/** Without what belongs to the stream that it came from, to its trace and to its clock. */
+function toJson({
+  bytes: _,
+  resumption: _of,
+  trace: _in,
+  durationMs: _took,
+  samples,
+  ...rollout
+}: ScoredRollout): RolloutJson {
   return {
     ...rollout,
     scores: rollout.scores.map(({ metrics, turnRewards, ...score }) => ({
@@ -187,5 +194,6 @@ function rolloutOf({ samples, ...rollout }: z.output<typeof rolloutSchema>): Sco
   read.forEach((sample, i) => {
     checkSample(sample, `sample ${i} of a rollout`);
   });
-  return { ...rollout, samples: read, bytes: 0, resumption: 0, trace: ROOT_CONTEXT } as ScoredRollout;
+  const place = { bytes: 0, resumption: 0, durationMs: 0, trace: ROOT_CONTEXT };
+  return { ...rollout, samples: read, ...place } as ScoredRollout;
 }

@@ -44,7 +44,7 @@ export async function playGroups(context: PlayContext, step: number, parent: Con
   let numPassedOver = 0;
   let played: readonly StepGroup[] = [];
   for (let batchCount = 1; ; batchCount++) {
-    const jobs = jobsOf(context, step, batch, asked.length);
+    const jobs = await jobsOf(context, step, batch, asked.length);
     asked.push(...batch.tasks);
     numPassedOver += batch.numPassedOver;
     const wanted = batch.tasks.length - spareTasks;
@@ -74,19 +74,21 @@ interface BatchJobs {
 }
 
 /** @param firstTask index of the batch's first task within the step. */
-function jobsOf(
-  { run }: Pick<RunContext, "run">,
+async function jobsOf(
+  { run, deadlines }: Pick<RunContext, "run" | "deadlines">,
   step: number,
   batch: ChosenTasks,
   firstTask: number,
-): BatchJobs {
+): Promise<BatchJobs> {
   const { rollout, algorithm } = run.config;
   const { groupSize, redundancy, sampling } = rollout;
+  const deadlineMs = await deadlines.of(step);
   const jobOf = (slot: Slot, chosen: Job["sampling"]): Job => ({
     slot,
     task: batch.tasks[slot.task - firstTask]!,
     cursor: batch.cursors[slot.task - firstTask]!,
     sampling: chosen,
+    ...(deadlineMs !== undefined && { deadlineMs }),
     lowestVersion: step - 1,
     highestVersion: step - 1,
     // Once the next version is published, nothing needs the rollouts that others finished before.

@@ -103,11 +103,12 @@ async function askGroups(
 
 /** Waits for the groups of a step. @returns their rollouts in the order of their slots (A2). */
 async function gatherFirst(
-  { run, openGroups, gatherer, reporter }: OpenContext,
+  { run, openGroups, gatherer, deadlines, reporter }: OpenContext,
   step: number,
 ): Promise<ScoredRollout[]> {
   const { tasksPerStep } = run.config.rollout;
-  const jobs = openGroups.known.flatMap((group) => jobsOf(run, group));
+  const jobs: Job[] = [];
+  for (const group of openGroups.known) jobs.push(...jobsOf(run, group, await deadlines.of(group.step)));
   return gatherer.gather(
     `step ${step}`,
     jobs,
@@ -172,7 +173,8 @@ function slotsOf(run: RunRecord, { step, task }: TakenGroup): Slot[] {
   }));
 }
 
-function jobsOf(run: RunRecord, group: OpenGroup): Job[] {
+/** @param deadlineMs of an attempt; undefined = that of the run file. */
+function jobsOf(run: RunRecord, group: OpenGroup, deadlineMs: number | undefined): Job[] {
   const { rollout, trainer } = run.config;
   const { sampling, groupSize } = rollout;
   return slotsOf(run, group).map((slot) => ({
@@ -180,6 +182,7 @@ function jobsOf(run: RunRecord, group: OpenGroup): Job[] {
     task: group.content,
     cursor: group.cursor,
     sampling: slot.index === groupSize ? { ...sampling, temperature: 0 } : sampling,
+    ...(deadlineMs !== undefined && { deadlineMs }),
     lowestVersion: group.step - 1,
     highestVersion: trainer.steps,
     maxStaleness: trainer.maxStaleness,

@@ -12,7 +12,7 @@ import { leaveOutUntrainable } from "../step/trainable.ts";
 /** What playing a step's groups needs. */
 export type PlayContext = Pick<
   RunContext,
-  "run" | "reporter" | "groupJudges" | "logger" | "engine" | "gatherer" | "tasks"
+  "run" | "reporter" | "groupJudges" | "logger" | "engine" | "gatherer" | "deadlines" | "tasks"
 >;
 
 export type StepGroup = Group<ScoredRollout>;

@@ -46,6 +46,8 @@ export interface Job {
   readonly scriptedPolicy?: string;
   /** An external model that acts instead of the run's model. */
   readonly endpoint?: Endpoint;
+  /** Time limit of one attempt, milliseconds. @default that of the run file */
+  readonly deadlineMs?: number | undefined;
   readonly lowestVersion: number;
   readonly highestVersion: number;
   /**

@@ -10,6 +10,8 @@ export interface ScoredRollout extends Rollout {
   readonly bytes: number;
   /** How many times the run had been resumed after a failure when it asked for the rollout. */
   readonly resumption: number;
+  /** How long its last attempt took, without waits for Hone's own services; 0 = unknown. */
+  readonly durationMs: number;
   /** Trace context of the rollout; its `train` span joins this trace. */
   readonly trace: Context;
 }

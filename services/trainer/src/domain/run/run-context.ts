@@ -6,6 +6,7 @@ import type { CriticEngine } from "../critic/critic-engine.ts";
 import type { OpenGroups } from "../groups/open-groups.ts";
 import type { EngineIdle } from "../report/engine-idle.ts";
 import type { RunReporter } from "../report/run-reporter.ts";
+import type { RolloutDeadlines } from "../rollouts/rollout-deadlines.ts";
 import type { RolloutGatherer } from "../rollouts/rollout-gatherer.ts";
 import type { RolloutInbox } from "../rollouts/rollout-inbox.ts";
 import type { ScoredRollouts } from "../rollouts/scored-rollout.ts";
@@ -32,6 +33,7 @@ export interface RunContext {
   readonly engineIdle: EngineIdle;
   readonly inbox: RolloutInbox;
   readonly gatherer: RolloutGatherer;
+  readonly deadlines: RolloutDeadlines;
   readonly tasks: SplitTasks;
   /** Undefined unless the run is asynchronous. */
   readonly openGroups: OpenGroups | undefined;

@@ -23,6 +23,7 @@ import { statusOf } from "../report/status-of.ts";
 import { WaitOwner } from "../report/wait.ts";
 import type { Pipeline } from "../rollouts/find-cause-of-wait.ts";
 import type { JobQueue, TaskSource } from "../rollouts/jobs.ts";
+import { RolloutDeadlines } from "../rollouts/rollout-deadlines.ts";
 import { RolloutGatherer } from "../rollouts/rollout-gatherer.ts";
 import { RolloutInbox } from "../rollouts/rollout-inbox.ts";
 import { RolloutTraces } from "../rollouts/rollout-traces.ts";
@@ -218,6 +219,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       engineIdle: new EngineIdle(async () => deps.replicaTimes?.(run.runId, signal)),
       inbox,
       gatherer,
+      deadlines: new RolloutDeadlines({ run, ledger, reporter }),
       tasks,
       openGroups,
       supervised: new SupervisedRows({ run, engine, folders, tasks, signal }),

@@ -80,6 +80,8 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   const inputs = { own: context.own.advantage, tokenRewards, values, squares, taught };
   const credit = assignCredit(creditedGroups(context, groups), run.config.algorithm, inputs);
   addStepMetrics(metrics, context, groups, credit);
+  if (run.config.replay === undefined)
+    await context.deadlines.addFigures(metrics, step, rolloutsOf(groups.played));
   if (groups.asynchronous) addStalenessMetrics(metrics, step, trainable, groups.asynchronous);
   const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>
     learn(context, step, { credit, values }, metrics),

@@ -39,6 +39,8 @@ const GROUPS = [
       "sampling/batches",
       "groups/open",
       "groups/too_old",
+      "deadline/ms",
+      "deadline/ended",
       "staleness/mean",
       "staleness/max",
       "episodes",
