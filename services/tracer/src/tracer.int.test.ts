@@ -179,6 +179,33 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.deepEqual([first, second], [new Set([1.25]), new Set([-0.75])]);
   });
 
+  test("shows who worked when in a step, from the times of the trainer and the spans of the rollouts", async () => {
+    const route = `/api/runs/${run.runId}/steps/40/timeline`;
+    // The sample's two steps with rollouts are stored at the same time, after both.
+    await eventually("the spans", async () => (await get(route)).body.rollouts?.drawn === 64);
+    const { body } = await get(route);
+    assert.deepEqual(body.rollouts, { drawn: 64, total: 64 });
+    assert.deepEqual(
+      body.phases.map(({ name }: { name: string }) => name),
+      ["wait", "score", "train", "commit", "publish"],
+    );
+    assert.deepEqual(
+      body.lanes.map(({ kind, name }: { kind: string; name: string }) => [kind, name]),
+      [
+        ["engine", "inference-gateway-0"],
+        ["agents", ""],
+        ["tools", ""],
+        ["judge", ""],
+      ],
+    );
+    const [engine, agents] = body.lanes;
+    assert.ok(engine.busyShare > 0.3 && engine.busyShare < 0.6, `busy for ${engine.busyShare}`);
+    assert.ok(agents.most > 10 && agents.most <= 32, `at most ${agents.most} agents`);
+    assert.equal((await get(`/api/runs/${run.runId}/steps/99/timeline`)).status, 404);
+    const { queues } = (await get("/api/health")).body;
+    assert.deepEqual(queues.jobs, { pending: 0, inWork: 0 });
+  });
+
   test("shows the trace of a rollout with the spans of all services that took part", async () => {
     const route = `/api/runs/${run.runId}/rollouts/train.40.1.2/trace`;
     await eventually("the trace", async () => (await get(route)).status === 200);
@@ -186,6 +213,7 @@ describe("tracer on a real bus and database", { timeout: 120_000 }, () => {
     assert.equal(body.spans[0].name, "rollout");
     assert.deepEqual([...new Set(body.spans.map((span: { service: string }) => span.service))].toSorted(), [
       "agent-rollout",
+      "inference-gateway",
       "judge",
       "trainer",
     ]);

@@ -138,6 +138,20 @@ export async function readSteps(database: Database, runId: string, afterStep: nu
   return { steps: rows.slice(0, MAX_STEPS), hasMore: rows.length > MAX_STEPS };
 }
 
+/** Reads one completed step; undefined when it is not stored. */
+export async function readStep(database: Database, runId: string, step: number) {
+  const [row] = await query(
+    database,
+    (db) =>
+      db
+        .select({ step: steps.step, version: steps.version, timeMs: steps.timeMs, metrics: steps.metrics })
+        .from(steps)
+        .where(and(eq(steps.runId, runId), eq(steps.step, step))),
+    { ...READ, action: "read a step" },
+  );
+  return row;
+}
+
 /** Reads the revision of each run; a run whose revision has grown has changed. */
 export async function readRevisions(database: Database): Promise<Map<string, number>> {
   const rows = await query(

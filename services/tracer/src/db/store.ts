@@ -3,8 +3,8 @@
 import type { Database } from "@hone/storage";
 import type { TracerStore } from "../domain/ports.ts";
 import { areRolloutsRemoved, readRollout, readRolloutCounts, readRollouts } from "./read-rollouts.ts";
-import { readRefusals, readRevisions, readRun, readRuns, readSteps } from "./read-runs.ts";
-import { areSpansRemoved, readPieces } from "./read-spans.ts";
+import { readRefusals, readRevisions, readRun, readRuns, readStep, readSteps } from "./read-runs.ts";
+import { areSpansRemoved, readPieces, readStepSpans } from "./read-spans.ts";
 
 export function createStore(database: Database): TracerStore {
   return {
@@ -12,6 +12,8 @@ export function createStore(database: Database): TracerStore {
     readRefusals: () => readRefusals(database),
     readRun: (runId) => readRun(database, runId),
     readSteps: (runId, afterStep) => readSteps(database, runId, afterStep),
+    readStep: (runId, step) => readStep(database, runId, step),
+    readStepSpans: (runId, step, beganAtMs) => readStepSpans(database, runId, step, beganAtMs),
     readRollouts: (runId, filter) => readRollouts(database, runId, filter),
     readRolloutCounts: (runId) => readRolloutCounts(database, runId),
     readRollout: (runId, slot) => readRollout(database, runId, slot),

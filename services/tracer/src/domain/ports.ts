@@ -104,6 +104,15 @@ export interface RolloutDetail extends RolloutRow {
   readonly group: ReadonlyArray<Pick<RolloutRow, "slot" | "index" | "reward" | "outcome" | "advantage">>;
 }
 
+/** Spans of rollouts, as far as they are stored. */
+export interface StepSpans {
+  readonly pieces: readonly Uint8Array[];
+  /** Number of rollouts with spans among the pieces. */
+  readonly drawn: number;
+  /** Number of all rollouts. */
+  readonly total: number;
+}
+
 /** Reads the store. Every method throws the errors of @hone/storage. */
 export interface TracerStore {
   /** Newest first, each with the curve of its latest steps. */
@@ -124,6 +133,9 @@ export interface TracerStore {
     runId: string,
     afterStep: number,
   ): Promise<{ readonly steps: readonly StepFigures[]; readonly hasMore: boolean }>;
+  readStep(runId: string, step: number): Promise<StepFigures | undefined>;
+  /** The spans of the rollouts that may have been under way in a step. */
+  readStepSpans(runId: string, step: number, beganAtMs: number): Promise<StepSpans>;
   /** Newest first, with the `beforeId` of the next page if there is one. */
   readRollouts(
     runId: string,

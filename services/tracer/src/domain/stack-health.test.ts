@@ -31,6 +31,7 @@ function health(silent: { bus?: number; trainer?: number; judge?: number }): Sta
       instances: 1,
       reasons: [],
     })),
+    queues: null,
     dead: { count: 0, lastReason: "", lastSubject: "" },
   };
 }

@@ -15,10 +15,24 @@ export interface StackServiceHealth extends PartHealth {
   readonly reasons: readonly string[];
 }
 
+export interface QueueDepth {
+  /** Messages that nobody has taken. */
+  readonly pending: number;
+  /** Messages that somebody works on. */
+  readonly inWork: number;
+}
+
 export interface StackHealth {
   readonly bus: PartHealth;
   readonly database: PartHealth;
   readonly services: readonly StackServiceHealth[];
+  /** What waits on the bus, of all runs; null = the bus does not tell. */
+  readonly queues: {
+    /** Jobs, for agent-rollout. */
+    readonly jobs: QueueDepth;
+    /** Finished episodes, for the judge. */
+    readonly episodes: QueueDepth;
+  } | null;
   /** Messages that could not be decoded; they are in the stream DEAD. */
   readonly dead: { readonly count: number; readonly lastReason: string; readonly lastSubject: string };
 }

@@ -4,6 +4,7 @@
  *   GET /api/runs                                    runs, newest first, with a small curve each; refused requests
  *   GET /api/runs/:run                               one run with its file and evaluations
  *   GET /api/runs/:run/steps?after=                  metrics of its completed steps, by name
+ *   GET /api/runs/:run/steps/:step/timeline          who worked when in a step
  *   GET /api/runs/:run/rollouts?split=&step=&task=&outcome=&minReward=&maxReward=&before=&limit=
  *   GET /api/runs/:run/rollout-counts                rollouts by split and outcome
  *   GET /api/runs/:run/rollouts/:slot                one rollout: turns, tokens, scores, its group
@@ -29,6 +30,8 @@ import { rolloutViewOf } from "../domain/rollout-view.ts";
 import { jsonObjectOf, MAX_COLUMN } from "../domain/run-event.ts";
 import { seriesOf } from "../domain/series.ts";
 import { type StackHealth, withOwnersHealth } from "../domain/stack-health.ts";
+import { spanTimesOf } from "../domain/timeline/span-times.ts";
+import { stepTimeline, stepTimes } from "../domain/timeline/step-timeline.ts";
 import type { TokenTexts } from "./token-texts.ts";
 import { decimal, parseParameters, rowId, wholeNumber } from "./validate-query.ts";
 
@@ -51,6 +54,7 @@ const runParameters = z.object({ run: z.string().regex(/^[A-Za-z0-9_-]{1,128}$/,
 const slotParameters = runParameters.extend({
   slot: z.string().regex(/^(train|eval|warm)(\.\d{1,10}){3}$/, "<split>.<step>.<task>.<index>"),
 });
+const stepParameters = runParameters.extend({ step: wholeNumber });
 const traceParameters = z.object({ trace: z.string().regex(/^[0-9a-f]{32}$/, "32 hexadecimal digits") });
 const stepsQuery = z.object({ after: wholeNumber.optional() });
 const rolloutsQuery = z.object({
@@ -91,6 +95,16 @@ export function apiRoutes(options: ApiOptions): Hono {
     const { after = 0 } = parseParameters(stepsQuery, c.req.query());
     const { steps, hasMore } = await store.readSteps(run, after);
     return c.json({ ...seriesOf(steps), hasMore });
+  });
+
+  app.get("/runs/:run/steps/:step/timeline", async (c) => {
+    const { run, step } = parseParameters(stepParameters, c.req.param());
+    const figures = await store.readStep(run, step);
+    const times = figures && stepTimes(figures);
+    if (figures === undefined || times === undefined)
+      return notFound(c, `the times of step ${step} of ${run}`);
+    const { pieces, ...rollouts } = await store.readStepSpans(run, step, times.beganAtMs);
+    return c.json({ ...stepTimeline(figures, pieces.flatMap(spanTimesOf)), rollouts });
   });
 
   app.get("/runs/:run/rollouts", async (c) => {

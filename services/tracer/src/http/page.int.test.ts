@@ -153,6 +153,38 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
     assert.ok(!names.includes("unknown"), "a figure without any value is not shown");
   });
 
+  test("shows who worked when in a step, the age of its tokens, and what was not trained", async () => {
+    const step = page.locator("#step");
+    // Step 41 has no rollouts; the one before it has all of theirs.
+    await step.locator("input[name=step]").fill("40");
+    await step.locator("input[name=step]").press("Enter");
+    await eventually("the lanes", async () => (await step.locator(".lane-area").count()) === 4);
+    assert.deepEqual(await step.locator(".lane-name").allInnerTexts(), [
+      "Trainer",
+      "Engine inference-gateway-0",
+      "Agents",
+      "Tools and environments",
+      "Judge",
+    ]);
+    assert.equal(await step.locator(".lane-phase").count(), 5);
+    assert.match(await step.locator(".lane-figure").nth(1).innerText(), /^idle \d\d %, up to \d+ at once$/);
+    const ages = page.locator("#token-ages");
+    assert.match(await ages.innerText(), /0 versions\s+3,300\s+61 %\s+1 version\s+2,100\s+39 %/);
+    assert.match(
+      await page.locator("#not-trained").innerText(),
+      /groups given up: their tokens had grown too old\s+0\s+26/,
+    );
+    assert.ok(!(await page.locator(".multiple-name").allInnerTexts()).includes("staleness 0"));
+    await page.getByRole("button", { name: "Step before" }).click();
+    await eventually("the step before", async () => /0 versions\s+3,340/.test(await ages.innerText()));
+    await page.getByText("0 jobs wait for agent-rollout, which works on 0").waitFor();
+    await step.getByRole("button", { name: "Newest" }).click();
+    await eventually(
+      "the newest step",
+      async () => (await step.locator("input[name=step]").inputValue()) === "41",
+    );
+  });
+
   test("filters rollouts, keeps the filter in the address, and opens a rollout", async () => {
     await page.locator("select[name=outcome]").selectOption("infra_failed");
     await rows(2);

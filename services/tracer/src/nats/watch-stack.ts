@@ -11,13 +11,16 @@ import {
   askHealth,
   type Bus,
   BusUnavailableError,
+  consumerBacklog,
+  DurableName,
   readDeadLetters,
   type ServiceHealth,
   ServiceName,
+  StreamName,
 } from "@hone/messaging";
 import type { Database } from "@hone/storage";
 import type { Logger } from "@hone/telemetry";
-import type { PartHealth, StackHealth } from "../domain/stack-health.ts";
+import type { PartHealth, QueueDepth, StackHealth } from "../domain/stack-health.ts";
 
 const CHECK_INTERVAL_MS = 3_000;
 /** Longer than a check and a pause, so that one late answer is not reported as silence (W2). */
@@ -32,6 +35,7 @@ export function watchStack(bus: Bus, database: Database, logger: Logger, signal:
   const beganMs = Date.now();
   const heardMs = new Map<string, number>();
   let answered: ServiceHealth["replies"] = [];
+  let queues: StackHealth["queues"] = null;
   let dead: StackHealth["dead"] = { count: 0, lastReason: "", lastSubject: "" };
 
   const checkBus = async (): Promise<void> => {
@@ -40,9 +44,11 @@ export function watchStack(bus: Bus, database: Database, logger: Logger, signal:
       const now = Date.now();
       for (const part of ["bus", ...replies.map(({ service }) => service)]) heardMs.set(part, now);
       answered = replies;
+      queues = await readQueues(bus);
       const { count, last } = await readDeadLetters(bus);
       dead = { count, lastReason: last?.reason ?? "", lastSubject: last?.subject ?? "" };
     } catch (error) {
+      queues = null;
       if (!(error instanceof BusUnavailableError))
         logger.warn("the health of the services could not be checked", { error });
     }
@@ -79,8 +85,22 @@ export function watchStack(bus: Bus, database: Database, logger: Logger, signal:
             reasons: own.flatMap(({ reasons }) => reasons),
           };
         }),
+        queues,
         dead,
       };
     },
   };
+}
+
+/** @throws {BusUnavailableError} when the bus does not answer. */
+async function readQueues(bus: Bus): Promise<StackHealth["queues"]> {
+  const [jobs, episodes] = await Promise.all([
+    consumerBacklog(bus, StreamName.jobs, DurableName.jobs),
+    consumerBacklog(bus, StreamName.episodes, DurableName.finishedEpisodes),
+  ]);
+  return { jobs: depthOf(jobs), episodes: depthOf(episodes) };
+}
+
+function depthOf({ pending, inWork }: QueueDepth): QueueDepth {
+  return { pending, inWork };
 }

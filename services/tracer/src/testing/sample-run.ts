@@ -71,6 +71,7 @@ export async function publishEvent(bus: Bus, runId: string, timeMs: number, kind
 export function sampleMetrics(step: number): Record<string, number> {
   const random = new Random(step);
   const success = 0.86 - 0.62 * Math.exp(-step / 14) + (random.next() - 0.5) * 0.09;
+  const oldTokens = step === 1 ? 0 : 1_900 + 40 * (step % 7);
   return {
     "reward/mean": success - 0.02 * random.next(),
     "reward/std": Math.sqrt(Math.max(0.01, success * (1 - success))),
@@ -91,10 +92,21 @@ export function sampleMetrics(step: number): Record<string, number> {
     "actions/invalid": 0.12 * Math.exp(-step / 6),
     "outcome/completed": 250,
     "outcome/truncated": 6,
-    "time/rollout_ms": 1_300 + random.next() * 200,
-    "time/train_ms": 800 + random.next() * 90,
+    "groups/open": 32,
+    "groups/too_old": step % 3 === 0 ? 2 : 0,
+    "rollouts/waiting": 60 + (step % 5) * 8,
+    "staleness/mean": oldTokens / 5_400,
+    "staleness/max": step === 1 ? 0 : 1,
+    "staleness/0": 5_400 - oldTokens,
+    ...(step > 1 && { "staleness/1": oldTokens }),
+    "idle/trainer": 0.58,
+    "idle/engines": 0.06 + random.next() * 0.04,
+    "time/step_ms": 2_300,
+    "time/rollout_ms": 1_300 + random.next() * 30,
+    "time/train_ms": 800 + random.next() * 40,
+    "time/score_ms": 90,
     "time/commit_ms": 40 + random.next() * 20,
-    "time/publish_ms": 60 + random.next() * 30,
+    "time/publish_ms": 20 + random.next() * 10,
     tokens_per_second: 14_000 + random.next() * 900,
     episodes_per_second: 105 + random.next() * 9,
     unknown: Number.NaN,
@@ -111,6 +123,7 @@ async function publishEvents(bus: Bus, run: SampleRun): Promise<void> {
       init: { architecture: "qwen3", hiddenSize: 64, numLayers: 4, tokenizer: `runs/${run.runId}/tokenizer` },
     },
     rollout: { tasksPerStep: 32, groupSize: 8, maxTurns: 10 },
+    trainer: { maxStaleness: 1 },
     judge: [{ kind: "environment", weight: 1 }],
   };
   await publish(at(-4), {
@@ -185,7 +198,7 @@ async function publishGroup(
         task === TASK_WITH_TURNS
           ? scored.episode?.turns.map((_, turn) => (turn % 2 === 0 ? 1.25 : -0.75))
           : undefined,
-      beginMs: run.startedAtMs + step * STEP_MS,
+      beginMs: run.startedAtMs + (step - 1) * STEP_MS + 120 + (task * GROUP_SIZE + index) * 25,
     });
     await fetch(`${otlpUrl}/v1/traces`, {
       method: "POST",

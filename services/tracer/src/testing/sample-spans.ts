@@ -62,6 +62,13 @@ export function encodeTrace({
       span(SpanName.environmentStep, 1, from + 38.2, from + 38.6, { [Attr.turn]: turn }),
     ];
   });
+  const generations = (scored.episode?.turns ?? []).flatMap((_, turn) => {
+    const from = 7 + turn * 45;
+    return [
+      span(SpanName.enginePrefill, 2 + 2 * turn, from, from + 4),
+      span(SpanName.engineDecode, 2 + 2 * turn, from + 4, from + 36),
+    ];
+  });
   const judged = {
     ...span(SpanName.judge, 0, 384, 385, { ...identity, [Attr.reward]: scored.reward }),
     events: [
@@ -89,13 +96,16 @@ export function encodeTrace({
   const services = [
     ["trainer", [root, ...train]],
     ["agent-rollout", [agent, ...turns]],
+    ["inference-gateway", generations],
     ["judge", [judged]],
   ] as const;
   return toBinary(
     ExportTraceServiceRequestSchema,
     create(ExportTraceServiceRequestSchema, {
       resourceSpans: services.map(([name, spans]) => ({
-        resource: { attributes: attributesOf({ [Attr.serviceName]: name }) },
+        resource: {
+          attributes: attributesOf({ [Attr.serviceName]: name, [Attr.serviceInstanceId]: `${name}-0` }),
+        },
         scopeSpans: [{ scope: { name: "hone" }, spans: [...spans] }],
       })),
     }),

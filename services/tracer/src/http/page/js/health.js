@@ -1,17 +1,21 @@
-/** Shows below the header which parts of Hone do not answer, and how many messages could not be decoded. */
+/** Shows below the header which parts of Hone do not answer and how many messages could not be decoded, and tells views of it. */
 
 import { read } from "./api.js";
 import { h, replace } from "./dom.js";
 import { count, duration } from "./format.js";
 
 const CHECK_INTERVAL_MS = 5_000;
+const listeners = new Set();
+let latest;
 
 /** Checks now and every few seconds while the page is visible. */
 export function showHealth(element) {
   const check = async () => {
     if (document.hidden) return;
     try {
-      replace(element, notices(await read("/health")));
+      latest = await read("/health");
+      replace(element, notices(latest));
+      for (const listener of listeners) listener(latest);
     } catch {
       replace(element, notice("The tracer does not answer."));
     }
@@ -19,6 +23,13 @@ export function showHealth(element) {
   setInterval(check, CHECK_INTERVAL_MS);
   document.addEventListener("visibilitychange", check);
   void check();
+}
+
+/** Calls `listener` with what is known now, and after every check. */
+export function onHealth(signal, listener) {
+  if (latest !== undefined) listener(latest);
+  listeners.add(listener);
+  signal.addEventListener("abort", () => listeners.delete(listener), { once: true });
 }
 
 function notices({ bus, database, services, dead }) {

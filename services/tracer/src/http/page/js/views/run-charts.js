@@ -39,6 +39,7 @@ const GROUPS = [
       "sampling/batches",
       "groups/open",
       "groups/too_old",
+      "rollouts/waiting",
       "deadline/ms",
       "deadline/ended",
       "staleness/mean",
@@ -56,7 +57,10 @@ const GROUPS = [
       "tokens_per_second",
       "time/step_ms",
       "time/rollout_ms",
+      "idle/trainer",
+      "idle/engines",
       "time/train_ms",
+      "time/score_ms",
       "time/commit_ms",
       "time/publish_ms",
     ],
@@ -67,7 +71,9 @@ const MAIN = new Set(["success", "reward/mean"]);
 /** Prefix of the metrics that count outcomes; an outcome that never occurred is not shown. */
 const OUTCOME = "outcome/";
 /** Metrics that are shares, which are shown as percentages. */
-const SHARES = new Set(["clip_fraction", "actions/invalid"]);
+const SHARES = new Set(["clip_fraction", "actions/invalid", "idle/trainer", "idle/engines"]);
+/** Numbers of tokens by their age, which the view of a step shows as a histogram. */
+const AGE = /^staleness\/\d+$/;
 
 /** @param info unit and description of each known metric. @returns the two elements, and `update(series, evaluations)`. */
 export function runCharts(info) {
@@ -136,7 +142,9 @@ function mainSeries({ steps, metrics }, evaluations) {
 function drawMultiples(parent, small, series, info) {
   const isShown = (name) =>
     series.metrics[name].some((value) => (name.startsWith(OUTCOME) ? value > 0 : value !== null));
-  const names = Object.keys(series.metrics).filter((name) => !MAIN.has(name) && isShown(name));
+  const names = Object.keys(series.metrics).filter(
+    (name) => !MAIN.has(name) && !AGE.test(name) && isShown(name),
+  );
   const grouped = groupsOf(names);
   // Elements are made again only when a step brings a new metric.
   const key = grouped.map(([title, members]) => `${title}:${members.join()}`).join("|");

@@ -3,6 +3,7 @@
 import { read } from "../api.js";
 import { h, replace } from "../dom.js";
 import { count, duration, number, percent, signed } from "../format.js";
+import { onHealth } from "../health.js";
 import { everySecond, onChange } from "../live.js";
 import {
   isOver,
@@ -18,6 +19,7 @@ import {
 import { rolloutsTable } from "./rollouts-table.js";
 import { runCharts } from "./run-charts.js";
 import { ownerText, tickTimes } from "./runs.js";
+import { stepSection } from "./step.js";
 
 export async function runView({ root, params, signal, setPlace }) {
   const { run: runId } = params;
@@ -32,16 +34,20 @@ export async function runView({ root, params, signal, setPlace }) {
 
   const head = h("div", { class: "run-head" });
   const now = h("div");
+  const load = h("p", { class: "run-load small soft num" });
   const tiles = h("dl", { class: "card tiles" });
   const charts = runCharts(metricInfo);
+  const step = stepSection({ runId, signal });
   const table = await rolloutsTable({ runId, signal });
   const evaluated = h("section", { class: "section" });
   replace(
     root,
     head,
     now,
+    load,
     tiles,
     charts.main,
+    step.element,
     charts.multiples,
     table.element,
     evaluated,
@@ -53,6 +59,7 @@ export async function runView({ root, params, signal, setPlace }) {
     replace(now, nowOf(run));
     replace(tiles, tilesOf(run, series));
     charts.update(series, run.evaluations);
+    step.update(series);
     replace(evaluated, run.evaluations.length === 0 ? [] : evaluationsTable(run.evaluations));
     tickTimes(root);
   };
@@ -67,6 +74,31 @@ export async function runView({ root, params, signal, setPlace }) {
     await table.refresh();
   });
   everySecond(signal, () => tickTimes(root));
+  onHealth(signal, (health) => replace(load, isOver(run.phase) ? [] : loadText(health, series)));
+}
+
+/** Who had nothing to do in the last step, and what waits where: on the bus, of all runs, and at the trainer, of this run. */
+function loadText({ queues }, { metrics }) {
+  const waits = lastOf(metrics["idle/trainer"]);
+  const idle = lastOf(metrics["idle/engines"]);
+  const open = lastOf(metrics["groups/open"]);
+  const scored = lastOf(metrics["rollouts/waiting"]);
+  const queue = (name, { pending, inWork }, owner) =>
+    `${count(pending)} ${name} wait for ${owner}, which works on ${count(inWork)}`;
+  return [
+    waits !== null && `Last step: the trainer waited for rollouts ${percent(waits)} of the time`,
+    idle !== null && `the engines idled ${percent(idle)}`,
+    queues !== null && queue("jobs", queues.jobs, "agent-rollout"),
+    queues !== null && queue("episodes", queues.episodes, "the judge"),
+    open !== null && `${count(open)} groups are out`,
+    scored !== null && `${count(scored)} scored rollouts wait for a later step`,
+  ]
+    .filter((part) => part !== false)
+    .join(" · ");
+}
+
+function lastOf(values) {
+  return values?.findLast((value) => value !== null) ?? null;
 }
 
 /** Reads the steps that `series` does not have yet, and appends them. */
@@ -161,7 +193,7 @@ function nowOf(run) {
 }
 
 function tilesOf(run, { steps, metrics }) {
-  const last = (name) => metrics[name]?.findLast((value) => value !== null) ?? null;
+  const last = (name) => lastOf(metrics[name]);
   const sampled = run.evaluations.filter(({ mode }) => mode === "sampled");
   const [firstEvaluation, latest] = [sampled[0], sampled.at(-1)];
   const figureOf = (evaluation) => evaluation?.metrics.success ?? evaluation?.metrics["reward/mean"] ?? null;
