@@ -25,6 +25,7 @@ export interface LakeRunOptions {
   readonly dynamicSampling?: RunConfig["algorithm"]["dynamicSampling"];
   readonly redundancy?: RunConfig["rollout"]["redundancy"];
   readonly maxStaleness?: number;
+  readonly onNewVersion?: RunConfig["trainer"]["onNewVersion"];
   readonly keepsRollouts?: boolean;
   /** Keys of the environment's configuration. */
   readonly environment?: Readonly<Record<string, unknown>>;
@@ -61,6 +62,7 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
         critic: options.critic,
         stateEvery: options.stateEvery,
         maxStaleness: options.maxStaleness ?? 0,
+        onNewVersion: options.onNewVersion ?? "recompute",
         keepRollouts: options.keepsRollouts ?? false,
         optimizer: {
           ...trainer.optimizer,

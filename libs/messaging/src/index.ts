@@ -50,6 +50,8 @@ export {
 } from "./follow/read-ordered.ts";
 export { episodeReader, type WholeEpisode, wholeEpisode } from "./follow/whole-episode.ts";
 export {
+  onNewVersionFromWire,
+  onNewVersionToWire,
   outcomeFromWire,
   outcomeToWire,
   samplingFromWire,

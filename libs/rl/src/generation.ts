@@ -29,6 +29,17 @@ export function readFinishReason(word: string): FinishReason {
   );
 }
 
+/** What happens to a generation under way when a newer version of its model is loaded that may go on with it. */
+export const OnNewVersion = {
+  /** It goes on with the new weights, which compute its context again. */
+  recompute: "recompute",
+  /** It goes on with the new weights, on the keys and values that the old ones computed. */
+  keep: "keep",
+  /** It ends on the weights that it began with, unless that would make it too old. */
+  finish: "finish",
+} as const;
+export type OnNewVersion = (typeof OnNewVersion)[keyof typeof OnNewVersion];
+
 /** N tokens that one model call sampled. */
 export interface Generation {
   /** [N] every sampled token in order, the stop token included. */

@@ -23,6 +23,7 @@ import type { EngineGeneration, GenerateRequest } from "../src/domain/inference-
 import { EmbeddedEngine, RUN_COST } from "../src/embedded/embedded-engine.ts";
 import { EngineCore } from "../src/embedded/engine-core.ts";
 import { OnnxRunner } from "../src/embedded/onnx/onnx-runner.ts";
+import { SHAPES } from "./shapes.ts";
 
 const { values } = parseArgs({
   options: {
@@ -44,27 +45,6 @@ const { values } = parseArgs({
   },
 });
 
-/** The model of the first example, and the shape of SmolLM2-135M. */
-const SHAPES = {
-  example: {
-    vocabSize: 64,
-    hiddenSize: 64,
-    numLayers: 4,
-    numHeads: 4,
-    numKeyValueHeads: 2,
-    intermediateSize: 192,
-    maxPositions: 1_024,
-  },
-  "135m": {
-    vocabSize: 49_152,
-    hiddenSize: 576,
-    numLayers: 30,
-    numHeads: 9,
-    numKeyValueHeads: 3,
-    intermediateSize: 1_536,
-    maxPositions: 1_024,
-  },
-} as const;
 const CACHE_BYTES = 2 ** 30;
 const CALL_DEADLINE_MS = 300_000;
 const newTokens = Number(values.new);
@@ -196,6 +176,7 @@ async function startCore(): Promise<Subject> {
     limits: runner.limits,
     pageCapacity: runner.pageCapacity,
     copyRows: (from, to, count) => runner.copyRows(from, to, count),
+    copyPages: (source, from, to) => runner.copyPages(source, from, to),
     dispose: () => runner.dispose(),
     async run(items) {
       const at = performance.now();

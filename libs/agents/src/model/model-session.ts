@@ -9,7 +9,7 @@
  */
 
 import { DeadlineError } from "@hone/core";
-import { FinishReason, type SamplingParameters } from "@hone/rl";
+import { FinishReason, type OnNewVersion, type SamplingParameters } from "@hone/rl";
 import {
   Attr,
   AttrValue,
@@ -51,6 +51,8 @@ export interface ModelSessionOptions {
   readonly highestVersion: number;
   /** See {@link GenerateCall.maxStaleness}; it counts from the attempt's first token. */
   readonly maxStaleness?: number | undefined;
+  /** See {@link GenerateCall.onNewVersion}. */
+  readonly onNewVersion?: OnNewVersion | undefined;
   /** Sampling seed of a turn. */
   readonly seedOfTurn: (turn: number) => number;
   readonly observer?: RolloutObserver | undefined;
@@ -215,7 +217,7 @@ export class ModelSession {
     options: CallOptions,
   ): Promise<PolicyGeneration> {
     const { tools, stopTexts = [], seedOf } = options;
-    const { clock, sampling, trace, model, sessionId, groupId } = this.#options;
+    const { clock, sampling, trace, model, sessionId, groupId, onNewVersion } = this.#options;
     const policy = options.policy ?? this.#options.policy;
     const own = this.#options.signal;
     const signal = options.signal === undefined ? own : AbortSignal.any([own, options.signal]);
@@ -250,6 +252,7 @@ export class ModelSession {
         groupId,
         lowestVersion: this.#options.lowestVersion,
         ...this.#newestVersion(),
+        ...(onNewVersion !== undefined && { onNewVersion }),
         deadlineMs: clock.remainingMs,
         trace: contextOf(span, trace),
         signal,

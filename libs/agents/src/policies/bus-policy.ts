@@ -11,6 +11,7 @@ import { DeadlineError, delay, raceAbortable } from "@hone/core";
 import {
   type Bus,
   BusUnavailableError,
+  onNewVersionToWire,
   requestStream,
   subjects,
   UndecodableMessageError,
@@ -256,6 +257,7 @@ function toWire(call: GenerateCall): GenerateRequest {
     lowestVersion: call.lowestVersion,
     highestVersion: call.highestVersion,
     ...(call.maxStaleness !== undefined && { maxStaleness: call.maxStaleness }),
+    ...(call.onNewVersion !== undefined && { onNewVersion: onNewVersionToWire(call.onNewVersion) }),
     deadlineMs: Math.min(MAX_UINT32, Math.max(1, Math.ceil(call.deadlineMs))),
     isStreaming: call.onTokens !== undefined,
   });

@@ -1,6 +1,6 @@
 /** The port through which agents get their tokens: from replicas of the policy, or from a script in its place. */
 
-import type { Generation, SamplingParameters } from "@hone/rl";
+import type { Generation, OnNewVersion, SamplingParameters } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
 import type { ChatMessage, ChatTool } from "@hone/tokenizer";
 
@@ -25,6 +25,8 @@ export interface GenerateCall {
   readonly highestVersion: number;
   /** The call ends as stale once the policy is more than this many versions ahead of its first token. @default it never does */
   readonly maxStaleness?: number | undefined;
+  /** What happens to the call when a newer version is loaded that may go on with it. @default recompute */
+  readonly onNewVersion?: OnNewVersion;
   /** Longest time that the generation itself may take; waiting for a replica does not count. */
   readonly deadlineMs: number;
   readonly trace: Context;

@@ -5,10 +5,11 @@ import { type Outcome, type Slot, Split, TerminalError } from "@hone/core";
 import {
   type Sampling,
   SlotSchema,
+  OnNewVersion as WireOnNewVersion,
   Outcome as WireOutcome,
   type Slot as WireSlot,
 } from "@hone/proto-gen/rollout";
-import { mapParameters, type SamplingParameters } from "@hone/rl";
+import { mapParameters, OnNewVersion, type SamplingParameters } from "@hone/rl";
 
 const OUTCOMES: Readonly<Record<Outcome, WireOutcome>> = {
   completed: WireOutcome.COMPLETED,
@@ -36,6 +37,22 @@ export function outcomeFromWire(outcome: WireOutcome): Outcome {
     );
   }
   return word;
+}
+
+const ON_NEW_VERSION: Readonly<Record<OnNewVersion, WireOnNewVersion>> = {
+  recompute: WireOnNewVersion.RECOMPUTE,
+  keep: WireOnNewVersion.KEEP,
+  finish: WireOnNewVersion.FINISH,
+};
+
+export function onNewVersionToWire(choice: OnNewVersion): WireOnNewVersion {
+  return ON_NEW_VERSION[choice];
+}
+
+/** What a message does not say, or says in a way that this version does not know, is recompute. */
+export function onNewVersionFromWire(choice: WireOnNewVersion): OnNewVersion {
+  const known = Object.values(OnNewVersion).find((word) => ON_NEW_VERSION[word] === choice);
+  return known ?? OnNewVersion.recompute;
 }
 
 export function slotToWire(slot: Slot): WireSlot {

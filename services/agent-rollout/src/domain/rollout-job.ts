@@ -2,7 +2,7 @@
 
 import type { RecordedTurn, ToolUse } from "@hone/agents";
 import type { Outcome, Slot } from "@hone/core";
-import type { Sample, SamplingParameters } from "@hone/rl";
+import type { OnNewVersion, Sample, SamplingParameters } from "@hone/rl";
 
 /** One rollout to execute. */
 export interface RolloutJob {
@@ -25,6 +25,8 @@ export interface RolloutJob {
   readonly highestVersion: number;
   /** It is of no use once the policy is more than this many versions ahead of its first token; undefined = only the range counts. */
   readonly maxStaleness: number | undefined;
+  /** What happens to its generations under way when a newer version is loaded. @default recompute */
+  readonly onNewVersion?: OnNewVersion;
   /** How often the run had been resumed after a failure. */
   readonly resumption: number;
   /** Folder of the tokenizer's files, below the state folder, and their digest. */

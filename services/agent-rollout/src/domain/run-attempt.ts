@@ -264,6 +264,7 @@ function openSession(
     lowestVersion: job.lowestVersion,
     highestVersion: job.highestVersion,
     maxStaleness: job.maxStaleness,
+    onNewVersion: job.onNewVersion,
     seedOfTurn: (turn) => turnSeed(job.runSeed, job.slot, turn),
     observer,
   });

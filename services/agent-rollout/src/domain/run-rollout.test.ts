@@ -10,7 +10,7 @@ import {
   registerEnvironment,
 } from "@hone/agents";
 import { delay, Outcome, turnSeed } from "@hone/core";
-import { FinishReason } from "@hone/rl";
+import { FinishReason, OnNewVersion } from "@hone/rl";
 import { EncodingLimitError } from "@hone/tokenizer";
 import { HumanMessage } from "@langchain/core/messages";
 import { z } from "zod";
@@ -65,7 +65,9 @@ describe("runRollout()", () => {
 
   test("asks for no version that is too far ahead of the rollout's first token", async () => {
     const policy = writes("<answer>Nowhere</answer>");
-    await play(lakeJob({ lowestVersion: 4, highestVersion: 100, maxStaleness: 2 }), policy);
+    const onNewVersion = OnNewVersion.keep;
+    await play(lakeJob({ lowestVersion: 4, highestVersion: 100, maxStaleness: 2, onNewVersion }), policy);
+    assert.ok(policy.calls.every((call) => call.onNewVersion === onNewVersion));
     assert.deepEqual(
       policy.calls.slice(0, 3).map(({ highestVersion, maxStaleness }) => [highestVersion, maxStaleness]),
       [

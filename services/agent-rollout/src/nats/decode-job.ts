@@ -1,7 +1,13 @@
 /** Decodes a rollout job from the wire. */
 
 import { describeError, parseJson, TerminalError } from "@hone/core";
-import { lastKeyOf, samplingFromWire, slotFromWire, UndecodableMessageError } from "@hone/messaging";
+import {
+  lastKeyOf,
+  onNewVersionFromWire,
+  samplingFromWire,
+  slotFromWire,
+  UndecodableMessageError,
+} from "@hone/messaging";
 import type { RolloutLimits, RolloutJob as WireJob } from "@hone/proto-gen/rollout";
 import { outOfRange, SAMPLING_PARAMETERS, type SamplingParameters } from "@hone/rl";
 import type { JobEndpoint, JobTask, RolloutJob } from "../domain/rollout-job.ts";
@@ -45,6 +51,7 @@ export function decodeJob(job: WireJob, subject: string): RolloutJob {
       lowestVersion: job.lowestVersion,
       highestVersion: job.highestVersion,
       maxStaleness: job.maxStaleness,
+      onNewVersion: onNewVersionFromWire(job.onNewVersion),
       resumption: job.resumption,
       tokenizerPath: job.tokenizerPath,
       tokenizerDigest: job.tokenizerDigest,

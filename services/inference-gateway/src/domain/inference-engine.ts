@@ -8,7 +8,7 @@
  * G4: `generate` settles by the request's deadline.
  */
 
-import type { Generation } from "@hone/rl";
+import type { Generation, OnNewVersion } from "@hone/rl";
 import type { ShapingValues } from "./engine-parameters.ts";
 
 /** What tokens are drawn by: a run's sampling, and what else a client of the HTTP interface may ask for. */
@@ -56,6 +56,8 @@ export interface GenerateRequest {
    * range. @default it may end on the versions that it began with
    */
   readonly maxStaleness?: number | undefined;
+  /** What happens to the generation when a newer version of its range is loaded. @default recompute */
+  readonly onNewVersion?: OnNewVersion;
   /** Milliseconds after the call within which it settles. */
   readonly deadlineMs: number;
 }

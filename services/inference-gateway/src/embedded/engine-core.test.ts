@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
+import { PAGE_ROWS } from "@hone/nn";
 import { FinishReason } from "@hone/rl";
 import {
   EngineBusyError,
@@ -207,6 +208,74 @@ describe("EngineCore", () => {
     });
     core.submit(tail, false);
     assert.deepEqual((await finish(core)).results.get(tail.id)!.tokenIds, moved.tokenIds.slice(3));
+  });
+
+  test("a sequence that finishes stays on its version, and one that has no token yet begins on the new one", async () => {
+    const { core } = await coreWith({}, { maxSequences: 1 });
+    const sampling = { ...request().sampling, maxNewTokens: 6, stopTokenIds: [] };
+    const staying = request({ sampling, onNewVersion: "finish" });
+    const waiting = request({ sampling, onNewVersion: "finish" });
+    core.submit(staying, false);
+    core.submit(waiting, false);
+    for (let i = 0; i < 3; i++) await core.step();
+    const installed = core.install("m", 2, new HashRunner({ salt: 77 }));
+    const { results } = await finish(core);
+    await installed;
+    assert.deepEqual(results.get(staying.id)!.versions, [{ version: 1, tokenCount: 6 }]);
+    assert.deepEqual(sampleOf(results.get(staying.id)), sampleOf(await alone(staying)));
+    assert.deepEqual(results.get(waiting.id)!.versions, [{ version: 2, tokenCount: 6 }]);
+  });
+
+  test("a sequence whose K/V is kept goes on without computing its context again, and no other one uses that K/V", async () => {
+    const { core, runner } = await coreWith();
+    const sampling = { ...request().sampling, maxNewTokens: 6, stopTokenIds: [] };
+    const promptIds = Array.from({ length: 2 * PAGE_ROWS + 3 }, (_, i) => i % 16);
+    const kept = request({ promptIds, sampling, onNewVersion: "keep" });
+    core.submit(kept, false);
+    for (let i = 0; i < 3; i++) await core.step();
+    const next = new HashRunner({ salt: 77 });
+    const installed = core.install("m", 2, next);
+    const { results } = await finish(core);
+    await installed;
+    const moved = results.get(kept.id)!;
+    assert.deepEqual(moved.versions, [
+      { version: 1, tokenCount: 3 },
+      { version: 2, tokenCount: 3 },
+    ]);
+    assert.deepEqual(
+      next.runs.map(({ tokens }) => tokens),
+      [1, 1, 1],
+    );
+    // A hash of the old state and the same tokens is that of the old version, whose salt is only in its first row.
+    assert.deepEqual(sampleOf(moved), sampleOf(await alone(request({ ...kept, id: "alone" }))));
+    assert.ok(runner.isDisposed);
+
+    const tail = request({ promptIds: [...promptIds, ...moved.tokenIds.slice(0, 3)], sampling });
+    core.submit(tail, false);
+    const after = (await finish(core)).results.get(tail.id)!;
+    assert.equal(after.metrics.cachedTokens, 0);
+    assert.notDeepEqual(after.tokenIds.slice(0, 3), moved.tokenIds.slice(3));
+  });
+
+  test("a sequence whose K/V does not fit into the new version's memory is computed again", async () => {
+    const { core } = await coreWith();
+    const sampling = { ...request().sampling, maxNewTokens: 6, stopTokenIds: [] };
+    const promptIds = Array.from({ length: 2 * PAGE_ROWS + 3 }, (_, i) => i % 16);
+    const [first, second] = [1, 2].map(() => request({ promptIds, sampling, onNewVersion: "keep" }));
+    for (const each of [first!, second!]) core.submit(each, false);
+    for (let i = 0; i < 3; i++) await core.step();
+    // Three pages for one sequence, one for what it still samples, and the page of zeros: too few for both.
+    const installed = core.install("m", 2, new HashRunner({ salt: 77, pageCapacity: 6 }));
+    const { results } = await finish(core);
+    await installed;
+    for (const { id } of [first!, second!]) {
+      assert.equal(results.get(id)!.tokenIds.length, 6);
+      assert.equal(results.get(id)!.finishReason, FinishReason.length);
+    }
+    assert.notDeepEqual(
+      results.get(first!.id)!.tokenIds.slice(3),
+      results.get(second!.id)!.tokenIds.slice(3),
+    );
   });
 
   test("ends sequences that a new version makes too old, and moves the others", async () => {

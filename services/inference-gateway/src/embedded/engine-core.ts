@@ -3,7 +3,8 @@
  *
  * C1: sequences, policies and page pools are added and removed only between steps: what arrives during a step
  *     is queued and applied before the next.
- * C2: K/V is never used across versions: a sequence that moves to another version is computed again there.
+ * C2: K/V is never used across versions: a sequence that moves to another version is computed again there, unless its request
+ *     says that its own K/V is kept; no other sequence uses what was kept.
  * C3: a policy that is not the newest is kept as long as a sequence needs it.
  * C4: when pages run out, unused prefixes are evicted first; then the youngest sequence starts over later. So the oldest always
  *     finishes.
@@ -27,7 +28,7 @@ import type { EngineEvent } from "./messages.ts";
 import { groupRuns, type PlannedWork, planStep } from "./plan-step.ts";
 import type { PolicyRunner, RunCost } from "./policy-runner.ts";
 import { PrefillPace } from "./prefill-pace.ts";
-import { Sequence } from "./sequence.ts";
+import { Sequence, type SequenceHome } from "./sequence.ts";
 
 export interface EngineCoreOptions {
   /** Sequences that run at once, over all models. */
@@ -45,11 +46,8 @@ export interface EngineCoreOptions {
 
 const DIVERGED = "The weights have diverged: they give numbers that are not finite";
 
-interface LoadedPolicy {
+interface LoadedPolicy extends SequenceHome {
   readonly version: number;
-  readonly runner: PolicyRunner;
-  readonly pool: PagePool;
-  readonly cache: PrefixCache;
   readonly sampler: Sampler;
   readonly pace: PrefillPace;
   running: Sequence[];
@@ -225,9 +223,11 @@ export class EngineCore {
     const policies = this.#models.get(model) ?? [];
     for (const old of policies) {
       this.#endOutdated(old, version);
-      const leaving = takeOut(old, ({ request }) => isAllowed(request, version));
-      for (const sequence of leaving) sequence.discard(old.cache, old.pool); // C2
-      policy.waiting.push(...leaving);
+      for (const sequence of takeOut(old, (each) => each.goesOnWith(version))) {
+        const isKept = sequence.takeRows(policy, old);
+        if (!isKept) sequence.discard(old.cache, old.pool); // C2
+        (isKept ? policy.running : policy.waiting).push(sequence);
+      }
     }
     this.#models.set(model, [...policies, policy]);
   }

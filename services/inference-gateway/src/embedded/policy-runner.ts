@@ -69,5 +69,7 @@ export interface PolicyRunner {
   run(items: readonly RunItem[]): Promise<RunOutput>;
   /** Copies the first `count` rows of a page. */
   copyRows(fromPage: number, toPage: number, count: number): void;
+  /** Copies pages of another version's runner of the same model: page `from[i]` of `source` to page `to[i]` of this one. */
+  copyPages(source: PolicyRunner, from: Int32Array, to: Int32Array): void;
   dispose(): Promise<void>;
 }

@@ -8,12 +8,13 @@
  */
 
 import { PAGE_ROWS } from "@hone/nn";
-import type { FinishReason, VersionSpan } from "@hone/rl";
-import type {
-  EngineGeneration,
-  GenerateRequest,
-  TokenChunk,
-  TokenLogprob,
+import { type FinishReason, OnNewVersion, type VersionSpan } from "@hone/rl";
+import {
+  type EngineGeneration,
+  type GenerateRequest,
+  isAllowed,
+  type TokenChunk,
+  type TokenLogprob,
 } from "../domain/inference-engine.ts";
 import { uniformAt } from "../domain/sampling/counter-random.ts";
 import { isFromAll } from "../domain/sampling/sampler.ts";
@@ -25,6 +26,13 @@ import type { PolicyRunner, RunItem } from "./policy-runner.ts";
 export interface DrawnToken extends TokenLogprob {
   /** The most likely tokens, if the request asks for them. */
   readonly top: readonly TokenLogprob[];
+}
+
+/** The weights on which a sequence runs, with what holds its keys and values. */
+export interface SequenceHome {
+  readonly runner: PolicyRunner;
+  readonly pool: PagePool;
+  readonly cache: PrefixCache;
 }
 
 export class Sequence {
@@ -50,6 +58,8 @@ export class Sequence {
   #ownCount = 0;
   /** Number of tokens that the next run computes, for which there are pages. */
   #next = 0;
+  /** Whether an older version computed some of its keys and values, so that no other sequence may use them. */
+  #hasOldRows = false;
   /** Number of tokens that a streaming caller has got. */
   #told = 0;
 
@@ -144,7 +154,7 @@ export class Sequence {
     this.#cachedTokens ??= this.computed;
     this.computed += this.#next;
     this.#next = 0;
-    if (wasPrefilling && this.lease !== undefined) {
+    if (wasPrefilling && !this.#hasOldRows && this.lease !== undefined) {
       this.lease = cache.extend(this.lease, this.tokenIds, this.computed, this.pages);
     }
   }
@@ -173,7 +183,7 @@ export class Sequence {
   /** Gives its K/V to the cache, for its session's next turn and its group. */
   release(cache: PrefixCache, pool: PagePool): void {
     if (this.lease === undefined) return;
-    this.lease = cache.extend(this.lease, this.tokenIds, this.computed, this.pages);
+    if (!this.#hasOldRows) this.lease = cache.extend(this.lease, this.tokenIds, this.computed, this.pages);
     this.discard(cache, pool);
   }
 
@@ -187,6 +197,33 @@ export class Sequence {
     this.#ownFrom = 0;
     this.#ownCount = 0;
     this.#next = 0;
+    this.#hasOldRows = false;
+  }
+
+  /** Whether it goes on with a version that is newer than its own. */
+  goesOnWith(version: number): boolean {
+    const endsOnItsOwn = this.request.onNewVersion === OnNewVersion.finish && this.sampled > 0;
+    return isAllowed(this.request, version) && !endsOnItsOwn;
+  }
+
+  /**
+   * Takes copies of its keys and values along to a newer version, if its request says that they are kept.
+   * @returns false, and nothing has changed, when they are not, when it has sampled nothing yet, or when there are too few pages.
+   */
+  takeRows(next: SequenceHome, old: SequenceHome): boolean {
+    if (this.request.onNewVersion !== OnNewVersion.keep) return false;
+    const { computed } = this;
+    const count = Math.ceil(computed / PAGE_ROWS);
+    const pages = new Int32Array(count);
+    if (this.lease === undefined || this.sampled === 0 || !next.pool.take(count, pages, 0)) return false;
+    next.runner.copyPages(old.runner, this.pages.subarray(0, count), pages);
+    this.discard(old.cache, old.pool);
+    this.pages.set(pages);
+    this.lease = next.cache.match(this.tokenIds, 0, this.pages);
+    this.computed = computed;
+    this.#ownCount = count;
+    this.#hasOldRows = true;
+    return true;
   }
 
   result(finishReason: FinishReason, now: number): EngineGeneration {

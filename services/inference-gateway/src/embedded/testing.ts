@@ -68,6 +68,14 @@ export class HashRunner implements PolicyRunner {
     this.#rows.copyWithin(toPage * PAGE_ROWS, fromPage * PAGE_ROWS, fromPage * PAGE_ROWS + count);
   }
 
+  copyPages(source: PolicyRunner, from: Int32Array, to: Int32Array): void {
+    assert.ok(source instanceof HashRunner);
+    for (const [index, page] of from.entries()) {
+      const rows = source.#rows.subarray(page * PAGE_ROWS, (page + 1) * PAGE_ROWS);
+      this.#rows.set(rows, to[index]! * PAGE_ROWS);
+    }
+  }
+
   async dispose(): Promise<void> {
     this.isDisposed = true;
   }

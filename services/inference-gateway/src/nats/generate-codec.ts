@@ -2,7 +2,7 @@
 
 import { create } from "@bufbuild/protobuf";
 import { describeError, InvalidInputError } from "@hone/core";
-import { samplingFromWire } from "@hone/messaging";
+import { onNewVersionFromWire, samplingFromWire } from "@hone/messaging";
 import {
   type GenerateReply,
   GenerateReplySchema,
@@ -46,6 +46,7 @@ export function requestFromWire(message: WireRequest, id: string): GenerateReque
     groupId: message.groupId,
     versionRange: { lowest: message.lowestVersion, highest: message.highestVersion },
     ...(message.maxStaleness !== undefined && { maxStaleness: message.maxStaleness }),
+    onNewVersion: onNewVersionFromWire(message.onNewVersion),
     deadlineMs: message.deadlineMs,
   };
 }

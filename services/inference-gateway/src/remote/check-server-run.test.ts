@@ -24,7 +24,7 @@ const facts: ServerFacts = {
   startSpec: spec,
 };
 
-function runOf(rollout: object = {}, lora?: object) {
+function runOf(rollout: object = {}, lora?: object, trainer: object = {}) {
   return parseRunFile(
     JSON.stringify({
       name: "run",
@@ -32,7 +32,7 @@ function runOf(rollout: object = {}, lora?: object) {
       dataset: { train: { source: "environment", environment: "frozen_lake", seeds: { from: 0, to: 10 } } },
       agent: { name: "frozen_lake" },
       rollout: { tasksPerStep: 2, groupSize: 2, maxContextTokens: 512, ...rollout },
-      trainer: { steps: 1, optimizer: { kind: "adamw", learningRate: 0.001 } },
+      trainer: { steps: 1, optimizer: { kind: "adamw", learningRate: 0.001 }, ...trainer },
     }),
   );
 }
@@ -45,6 +45,15 @@ describe("checkServerRun()", () => {
     const sampling = { temperature: 0.7, topP: 0.9, topK: 50, minP: 0.1, repetitionPenalty: 1.1 };
     assert.deepEqual(keysOf({ sampling }, {}, { rank: 4 }), []);
     assert.deepEqual(keysOf({ sampling: { temperature: 0 } }, { scoring: "raw" }), []);
+  });
+
+  test("refuses to keep keys and values, as the server does not say which weights sampled a token", () => {
+    const problemsWith = (onNewVersion: string) =>
+      checkServerRun(runOf({}, undefined, { maxStaleness: 1, onNewVersion }), model, facts, bounds);
+    assert.deepEqual(["recompute", "finish"].flatMap(problemsWith), []);
+    const [problem] = problemsWith("keep");
+    assert.equal(problem?.key, "trainer.onNewVersion");
+    assert.match(problem.message, /recompute or finish, as vLLM 0.32.0 does not say/);
   });
 
   test("refuses parameters that the server's logprobs do not include", () => {

@@ -2,6 +2,7 @@
 
 import { type ConfigProblem, problemMessage, type RunConfig } from "@hone/config";
 import { type ModelConfig, ModelSpecError, specFromConfig } from "@hone/nn";
+import { OnNewVersion } from "@hone/rl";
 import type { SamplingBounds, ServerFacts } from "./engine-server.ts";
 import { differenceOf } from "./read-server-policy.ts";
 import { brokenSamplingRules } from "./sampling-rules.ts";
@@ -27,6 +28,11 @@ export function checkServerRun(
   }
   if ("path" in run.model && run.model.lora !== undefined && !facts.takesAdapters) {
     report("model.lora", run.model.lora, `left out, as ${facts.name} was started without adapters`);
+  }
+  const { onNewVersion } = run.trainer;
+  if (onNewVersion === OnNewVersion.keep) {
+    const why = `as ${facts.name} does not say which weights sampled a token after a change that keeps its keys and values`;
+    report("trainer.onNewVersion", onNewVersion, `recompute or finish, ${why}`);
   }
   try {
     if (model !== undefined && facts.startSpec !== undefined) {

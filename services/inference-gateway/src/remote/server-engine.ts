@@ -3,7 +3,7 @@
  *
  * S1: the server holds the weights of one version. They change only while nothing runs on them.
  * S2: when a version comes, generations that may move to it are cut off and continue from their own tokens on the new
- *     weights, so that the version of each token is known. The load waits for the others.
+ *     weights, so that the version of each token is known. The load waits for the others, and for those that shall finish.
  * S3: no generation reaches a server whose weights are not known. A server that was away, or is another process, is inspected
  *     and gets its weights again first.
  * S4: a generation settles by its deadline, also if the server hangs.
@@ -13,7 +13,7 @@
  */
 
 import { raceAbortable, Semaphore } from "@hone/core";
-import { FinishReason, type VersionSpan } from "@hone/rl";
+import { FinishReason, OnNewVersion, type VersionSpan } from "@hone/rl";
 import { checkRequest } from "../domain/check-request.ts";
 import {
   EngineBusyError,
@@ -381,7 +381,8 @@ export class ServerEngine implements InferenceEngine {
       const { request, firstVersion = this.#weights.held?.source.version } = generation;
       if (isOutdated(request, firstVersion, version)) {
         generation.fail(new VersionStaleError(request.model, request.versionRange, version));
-      } else if (isAllowed(request, version)) generation.move();
+      } else if (isAllowed(request, version) && request.onNewVersion !== OnNewVersion.finish)
+        generation.move();
     }
     if (this.#streaming.size > 0) {
       this.#idle = Promise.withResolvers<void>();

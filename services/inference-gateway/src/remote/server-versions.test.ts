@@ -91,6 +91,20 @@ describe("versions of an engine with a server", () => {
       await assert.rejects(engine.generate({ ...pinned, id: "late" }), { code: "VERSION_STALE" });
     });
 
+    test(`${name}: the load waits for a generation that shall finish on its weights`, async () => {
+      await using subject = await over();
+      const { engine, test: server } = subject;
+      await engine.loadPolicy(first);
+      let loading: Promise<void> | undefined;
+      server.beforeToken = async (request) => {
+        if (request.ids.length === 5) loading ??= engine.loadPolicy(second);
+      };
+      const finished = await engine.generate(ask({ onNewVersion: "finish" }));
+      assert.deepEqual(finished.versions, [{ version: 1, tokenCount: 20 }]);
+      await loading;
+      assert.deepEqual((await engine.generate(ask())).versions, [{ version: 2, tokenCount: 20 }]);
+    });
+
     test(`${name}: a generation that a new version makes too old ends at once, and the load does not wait`, async () => {
       await using subject = await over();
       const { engine, test: server } = subject;

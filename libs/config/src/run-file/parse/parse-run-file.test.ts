@@ -41,6 +41,7 @@ describe("parseRunFile()", () => {
       entropy: 0,
     });
     assert.equal(run.trainer.maxStaleness, 0);
+    assert.equal(run.trainer.onNewVersion, "recompute");
     assert.deepEqual(run.trainer.engine, { kind: "onnx", microbatchTokens: 1_024 });
   });
 
@@ -280,6 +281,13 @@ describe("parseRunFile()", () => {
       "steps: 200, maxStaleness: 65",
       "trainer.maxStaleness",
       /is 65; it must be at most 64/,
+    ],
+    [
+      "a choice for generations under way where there are none",
+      "steps: 200",
+      "steps: 200, onNewVersion: keep",
+      "trainer.onNewVersion",
+      /left out where maxStaleness is 0, as no generation is under way/,
     ],
   ];
   for (const [what, from, to, key, message] of cases) {

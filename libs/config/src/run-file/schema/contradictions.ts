@@ -1,6 +1,13 @@
 /** Checks for keys of a run file that are allowed one by one but contradict each other, and for options that have no effect. */
 
-import { comparesGroup, playsBaseline, readsReward, readsValues, turnRewardKey } from "@hone/rl";
+import {
+  comparesGroup,
+  OnNewVersion,
+  playsBaseline,
+  readsReward,
+  readsValues,
+  turnRewardKey,
+} from "@hone/rl";
 import { GROUND_TRUTH_JUDGES } from "./judges.ts";
 import { isTraining } from "./run-kind.ts";
 import type { RunConfig } from "./schema.ts";
@@ -142,8 +149,14 @@ function* rolloutContradictions({ rollout, algorithm, judge }: Checked): Generat
 
 /** What a run does not offer where the steps of its rollouts are not known when they are asked for. */
 function* asynchronyContradictions({ rollout, algorithm, trainer }: Checked): Generator<Contradiction> {
-  const { maxStaleness } = trainer;
-  if (maxStaleness === 0) return;
+  const { maxStaleness, onNewVersion } = trainer;
+  if (maxStaleness === 0) {
+    if (onNewVersion !== OnNewVersion.recompute) {
+      const why = "no generation is under way when a version is published";
+      yield { path: ["trainer", "onNewVersion"], allowed: `left out where maxStaleness is 0, as ${why}` };
+    }
+    return;
+  }
   const allowed = `left out where trainer.maxStaleness is ${maxStaleness}`;
   if (rollout.redundancy !== undefined) {
     const why = "as groups that finish late are kept for later steps";

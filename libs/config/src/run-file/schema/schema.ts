@@ -12,6 +12,7 @@ import {
   distillationSchema,
   listOfTeachers,
   modelPlaceShape,
+  OnNewVersion,
   samplingSchema,
   teacherSchema,
   valueLossSchema,
@@ -175,6 +176,8 @@ const trainer = z.strictObject({
   minibatches: wholeNumber.min(1).max(1_024).default(1),
   /** How many versions older than the trained policy a token may be; 0 = no rollout is played while a step trains. */
   maxStaleness: wholeNumber.min(0).max(MAX_STALENESS).default(0),
+  /** What happens to generations under way when a version is published; without maxStaleness there are none. */
+  onNewVersion: z.enum(OnNewVersion).default(OnNewVersion.recompute),
   optimizer,
   /** Trained where the advantage needs values; absent = none. */
   critic: critic.optional(),

@@ -66,6 +66,20 @@ export class KvPool {
     this.#forEachHead((buffer, head) => buffer.copyWithin(head + to, head + from, head + from + length));
   }
 
+  /** Copies a page of the pool of another version of the model. */
+  copyPage(source: KvPool, fromPage: number, toPage: number): void {
+    const pageSize = PAGE_ROWS * this.#headDim;
+    for (const name of ["keys", "values"] as const) {
+      for (const [layer, buffer] of this[name].entries()) {
+        for (let group = 0; group < this.#groups; group++) {
+          const from = group * source.#stride + fromPage * pageSize;
+          const rows = source[name][layer]!.subarray(from, from + pageSize);
+          buffer.set(rows, group * this.#stride + toPage * pageSize);
+        }
+      }
+    }
+  }
+
   /** Frees the memory at once; the garbage collector would keep the memory of a whole version for a while. */
   dispose(): void {
     for (const buffers of [this.keys, this.values]) for (const buffer of buffers.splice(0)) free(buffer);

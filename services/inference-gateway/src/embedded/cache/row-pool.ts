@@ -85,6 +85,14 @@ export class RowPool {
     }
   }
 
+  /** Copies a page of the pool of another version of the model. */
+  copyPage(source: RowPool, fromPage: number, toPage: number): void {
+    const from = source.at(fromPage, 0);
+    const to = this.at(toPage, 0);
+    const size = this.#parts * from.apart;
+    to.rows.set(from.rows.subarray(from.first, from.first + size), to.first);
+  }
+
   /** Frees the memory at once; the garbage collector would keep the memory of a whole version for a while. */
   dispose(): void {
     for (const rows of this.#blocks.values()) free(rows);

@@ -8,6 +8,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { type ContextLayout, initialiseWeights, type ModelSpecInput, resolveModelSpec } from "@hone/nn";
+import { OnNewVersion } from "@hone/rl";
 import { Gather, Graph, GraphSession } from "@hone/tensor";
 import type { EngineGeneration, GenerateRequest } from "../../domain/inference-engine.ts";
 import { RUN_COST } from "../embedded-engine.ts";
@@ -109,18 +110,22 @@ for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...
   const spec = resolveModelSpec(input);
   const weights = initialiseWeights(spec, 9);
 
-  async function withCore<T>(setup: Setup, use: (core: EngineCore) => Promise<T>): Promise<T> {
-    const core = new EngineCore({ ...coreOptions, ...setup.core });
+  async function install(core: EngineCore, version: number, change?: Partial<OnnxRunnerOptions>) {
     const runner = await OnnxRunner.create(spec, weights, {
       ...runnerOptions,
       maxCacheBytes: 16_000_000,
       contextLayout,
       ...(isWeightLeft !== undefined && { isWeightLeft }),
-      ...setup.runner,
+      ...change,
     });
-    const installed = core.install("m", 1, runner);
+    const installed = core.install("m", version, runner);
     await core.step();
     await installed;
+  }
+
+  async function withCore<T>(setup: Setup, use: (core: EngineCore) => Promise<T>): Promise<T> {
+    const core = new EngineCore({ ...coreOptions, ...setup.core });
+    await install(core, 1, setup.runner);
     try {
       return await use(core);
     } finally {
@@ -210,6 +215,25 @@ for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...
     test("chunked prefill, small batches and memory that runs out give the same bits", async () => {
       assertSame(await allTogether({ core: { maxStepTokens: 7, maxSequences: 5 } }), expected);
       assertSame(await allTogether({ core: { maxStepTokens: 33 }, runner: { maxCacheBytes } }), expected);
+    });
+
+    test("keys and values that are kept for a new version are those that were computed", async () => {
+      const samples = await withCore({}, async (core) => {
+        const range = { versionRange: { lowest: 1, highest: 2 }, onNewVersion: OnNewVersion.keep };
+        for (const request of requests) core.submit({ ...request, ...range }, false);
+        for (let step = 0; step < 4; step++) await core.step();
+        const early = core.takeEvents().flatMap((event) => (event.kind === "done" ? [event.result] : []));
+        // The same weights, in a pool of another size.
+        await install(core, 2, { maxCacheBytes: 12_000_000 });
+        const late = [...(await finish(core)).values()];
+        const moved = late.filter(({ versions }) => versions.length === 2);
+        assert.ok(moved.length > requests.length / 2);
+        return [...early, ...late].map(sampleOf);
+      });
+      // A batch ends its sequences in another order.
+      const byTokens = (all: readonly Sample[]) =>
+        [...all].sort((a, b) => String(a.tokenIds).localeCompare(String(b.tokenIds)));
+      assertSame(byTokens(samples), byTokens(expected));
     });
 
     test("a request for the most likely tokens samples the same tokens", async () => {

@@ -217,6 +217,18 @@ export class OnnxRunner implements PolicyRunner {
     this.#contexts.pool.copyRows(fromPage, toPage, count);
   }
 
+  /** @throws {TypeError} when the source is of another model. */
+  copyPages(source: PolicyRunner, from: Int32Array, to: Int32Array): void {
+    const [own, other] = [this.#contexts, source instanceof OnnxRunner ? source.#contexts : undefined];
+    for (const [index, page] of from.entries()) {
+      if (own.layout === "slots" && other?.layout === "slots")
+        own.pool.copyPage(other.pool, page, to[index]!);
+      else if (own.layout === "pooled" && other?.layout === "pooled")
+        own.pool.copyPage(other.pool, page, to[index]!);
+      else throw new TypeError("Pages can only be copied from a runner whose contexts have the same layout");
+    }
+  }
+
   async dispose(): Promise<void> {
     await this.#session.release();
     const contexts = this.#contexts;

@@ -186,5 +186,6 @@ function jobsOf(run: RunRecord, group: OpenGroup, deadlineMs: number | undefined
     lowestVersion: group.step - 1,
     highestVersion: trainer.steps,
     maxStaleness: trainer.maxStaleness,
+    onNewVersion: trainer.onNewVersion,
   }));
 }

@@ -7,7 +7,7 @@
 
 import type { Endpoint } from "@hone/config";
 import type { Slot } from "@hone/core";
-import type { SamplingParameters } from "@hone/rl";
+import type { OnNewVersion, SamplingParameters } from "@hone/rl";
 import type { Context } from "@hone/telemetry";
 import type { RunRecord } from "../run/run-record.ts";
 
@@ -55,6 +55,8 @@ export interface Job {
    * limits its versions.
    */
   readonly maxStaleness?: number;
+  /** What happens to its generations under way when a version is published. @default recompute */
+  readonly onNewVersion?: OnNewVersion;
 }
 
 export interface JobQueue {
