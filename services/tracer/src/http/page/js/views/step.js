@@ -170,7 +170,11 @@ function ageCard({ steps, metrics }, step) {
             "tr",
             {},
             h("td", {}, age === 1 ? "1 version" : `${count(age)} versions`),
-            h("td", { class: "age-cell" }, h("span", { class: "age-bar", vars: { share: tokens / most } })),
+            h(
+              "td",
+              { class: "age-cell" },
+              tokens > 0 && h("span", { class: "age-bar", vars: { share: tokens / most } }),
+            ),
             h("td", { class: "right" }, count(tokens)),
             h("td", { class: "right soft" }, percent(tokens / total)),
           ),
