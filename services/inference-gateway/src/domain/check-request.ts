@@ -36,6 +36,26 @@ export function checkRequest(request: GenerateRequest): void {
   }
 }
 
+/**
+ * @param maxContextTokens the model's longest sequence, prompt and answer together.
+ * @returns why a model cannot take the prompt; undefined if it can.
+ */
+export function promptRefusal(
+  { promptIds }: Pick<GenerateRequest, "promptIds">,
+  {
+    maxContextTokens,
+    vocabularySize,
+  }: { readonly maxContextTokens: number; readonly vocabularySize: number },
+): InvalidRequestError | undefined {
+  if (promptIds.length === 0 || promptIds.length >= maxContextTokens) {
+    const rule = `must hold 1 to ${maxContextTokens - 1} tokens`;
+    return new InvalidRequestError("promptIds.length", promptIds.length, rule);
+  }
+  const stranger = promptIds.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabularySize));
+  if (stranger === undefined) return undefined;
+  return new InvalidRequestError("promptIds", stranger, `must hold only token ids below ${vocabularySize}`);
+}
+
 function isWhole(value: number, lowest: number): boolean {
   return Number.isSafeInteger(value) && value >= lowest;
 }

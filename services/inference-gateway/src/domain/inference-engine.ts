@@ -8,7 +8,7 @@
  * G4: `generate` settles by the request's deadline.
  */
 
-import type { Generation, OnNewVersion } from "@hone/rl";
+import { type Generation, OnNewVersion } from "@hone/rl";
 import type { ShapingValues } from "./engine-parameters.ts";
 
 /** What tokens are drawn by: a run's sampling, and what else a client of the HTTP interface may ask for. */
@@ -65,6 +65,16 @@ export interface GenerateRequest {
 /** Whether a version may generate for a request. */
 export function isAllowed({ versionRange }: Pick<GenerateRequest, "versionRange">, version: number): boolean {
   return version >= versionRange.lowest && version <= versionRange.highest;
+}
+
+/** Whether a generation goes on with a version that is newer than its own. @param hasTokens whether it has sampled a token. */
+export function goesOnWith(
+  request: Pick<GenerateRequest, "versionRange" | "onNewVersion">,
+  version: number,
+  hasTokens: boolean,
+): boolean {
+  const endsOnItsOwn = request.onNewVersion === OnNewVersion.finish && hasTokens;
+  return isAllowed(request, version) && !endsOnItsOwn;
 }
 
 /** Whether a generation is of no use once a version is loaded. @param first version of its first token; undefined = it has none. */

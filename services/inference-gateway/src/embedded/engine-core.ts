@@ -12,6 +12,7 @@
 
 import { PAGE_ROWS } from "@hone/nn";
 import { FinishReason } from "@hone/rl";
+import { promptRefusal } from "../domain/check-request.ts";
 import {
   EngineBusyError,
   EngineFailedError,
@@ -19,7 +20,13 @@ import {
   VersionBehindError,
   VersionStaleError,
 } from "../domain/errors.ts";
-import { type GenerateRequest, isAllowed, isOutdated, type LoadedModel } from "../domain/inference-engine.ts";
+import {
+  type GenerateRequest,
+  goesOnWith,
+  isAllowed,
+  isOutdated,
+  type LoadedModel,
+} from "../domain/inference-engine.ts";
 import { Sampler } from "../domain/sampling/sampler.ts";
 import type { RowMasses } from "../domain/sampling/sampling-row.ts";
 import { PagePool } from "./cache/page-pool.ts";
@@ -174,21 +181,10 @@ export class EngineCore {
         ? new VersionBehindError(request.model, request.versionRange, newest)
         : new VersionStaleError(request.model, request.versionRange, newest);
     }
-    const { maxContextTokens, vocabularySize } = policy.runner.limits;
-    const prompt = request.promptIds;
-    if (prompt.length === 0 || prompt.length >= maxContextTokens) {
-      const rule = `must hold 1 to ${maxContextTokens - 1} tokens`;
-      return new InvalidRequestError("promptIds.length", prompt.length, rule);
-    }
-    const stranger = prompt.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabularySize));
-    if (stranger !== undefined) {
-      return new InvalidRequestError(
-        "promptIds",
-        stranger,
-        `must hold only token ids below ${vocabularySize}`,
-      );
-    }
-    const needed = Math.min(prompt.length + request.sampling.maxNewTokens, maxContextTokens);
+    const refusal = promptRefusal(request, policy.runner.limits);
+    if (refusal !== undefined) return refusal;
+    const { maxContextTokens } = policy.runner.limits;
+    const needed = Math.min(request.promptIds.length + request.sampling.maxNewTokens, maxContextTokens);
     const rows = (policy.runner.pageCapacity - 1) * PAGE_ROWS;
     if (needed > rows) {
       return new InvalidRequestError(
@@ -223,7 +219,7 @@ export class EngineCore {
     const policies = this.#models.get(model) ?? [];
     for (const old of policies) {
       this.#endOutdated(old, version);
-      for (const sequence of takeOut(old, (each) => each.goesOnWith(version))) {
+      for (const sequence of takeOut(old, (each) => goesOnWith(each.request, version, each.sampled > 0))) {
         const isKept = sequence.takeRows(policy, old);
         if (!isKept) sequence.discard(old.cache, old.pool); // C2
         (isKept ? policy.running : policy.waiting).push(sequence);

@@ -5,7 +5,7 @@ import { PrefixCache } from "./cache/prefix-cache.ts";
 import { groupRuns, planStep } from "./plan-step.ts";
 import type { RunCost } from "./policy-runner.ts";
 import { Sequence } from "./sequence.ts";
-import { HashRunner } from "./testing.ts";
+import { HashRunner } from "./testing/hash-runner.ts";
 
 const cost: RunCost = { perRun: 400, perContextRow: 0.2, perAttention: 0.04, maxContextRows: 16_384 };
 

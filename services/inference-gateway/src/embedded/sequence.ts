@@ -9,12 +9,11 @@
 
 import { PAGE_ROWS } from "@hone/nn";
 import { type FinishReason, OnNewVersion, type VersionSpan } from "@hone/rl";
-import {
-  type EngineGeneration,
-  type GenerateRequest,
-  isAllowed,
-  type TokenChunk,
-  type TokenLogprob,
+import type {
+  EngineGeneration,
+  GenerateRequest,
+  TokenChunk,
+  TokenLogprob,
 } from "../domain/inference-engine.ts";
 import { uniformAt } from "../domain/sampling/counter-random.ts";
 import { isFromAll } from "../domain/sampling/sampler.ts";
@@ -198,12 +197,6 @@ export class Sequence {
     this.#ownCount = 0;
     this.#next = 0;
     this.#hasOldRows = false;
-  }
-
-  /** Whether it goes on with a version that is newer than its own. */
-  goesOnWith(version: number): boolean {
-    const endsOnItsOwn = this.request.onNewVersion === OnNewVersion.finish && this.sampled > 0;
-    return isAllowed(this.request, version) && !endsOnItsOwn;
   }
 
   /**

@@ -13,8 +13,8 @@
  */
 
 import { raceAbortable, Semaphore } from "@hone/core";
-import { FinishReason, OnNewVersion, type VersionSpan } from "@hone/rl";
-import { checkRequest } from "../domain/check-request.ts";
+import { FinishReason, type VersionSpan } from "@hone/rl";
+import { checkRequest, promptRefusal } from "../domain/check-request.ts";
 import {
   EngineBusyError,
   EngineFailedError,
@@ -29,6 +29,7 @@ import {
   type EngineGeneration,
   type GenerateOptions,
   type GenerateRequest,
+  goesOnWith,
   type InferenceEngine,
   isAllowed,
   isOutdated,
@@ -339,21 +340,11 @@ export class ServerEngine implements InferenceEngine {
     return held;
   }
 
-  #checkServable({ promptIds, sampling }: GenerateRequest, { maxContextTokens, scoring }: ServerFacts): void {
-    if (promptIds.length >= maxContextTokens) {
-      const rule = `must hold 1 to ${maxContextTokens - 1} tokens`;
-      throw new InvalidRequestError("promptIds.length", promptIds.length, rule);
-    }
+  #checkServable(request: GenerateRequest, { maxContextTokens, scoring }: ServerFacts): void {
     const { vocabularySize } = this.#weights.held!;
-    const stranger = promptIds.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabularySize));
-    if (stranger !== undefined) {
-      throw new InvalidRequestError(
-        "promptIds",
-        stranger,
-        `must hold only token ids below ${vocabularySize}`,
-      );
-    }
-    const [broken] = brokenSamplingRules(sampling, scoring, this.#server.bounds);
+    const refusal = promptRefusal(request, { maxContextTokens, vocabularySize });
+    if (refusal !== undefined) throw refusal;
+    const [broken] = brokenSamplingRules(request.sampling, scoring, this.#server.bounds);
     if (broken === undefined) return;
     throw new InvalidRequestError(`sampling.${broken.key}`, broken.value, `must be ${broken.allowed}`);
   }
@@ -381,8 +372,7 @@ export class ServerEngine implements InferenceEngine {
       const { request, firstVersion = this.#weights.held?.source.version } = generation;
       if (isOutdated(request, firstVersion, version)) {
         generation.fail(new VersionStaleError(request.model, request.versionRange, version));
-      } else if (isAllowed(request, version) && request.onNewVersion !== OnNewVersion.finish)
-        generation.move();
+      } else if (goesOnWith(request, version, generation.tokenCount > 0)) generation.move();
     }
     if (this.#streaming.size > 0) {
       this.#idle = Promise.withResolvers<void>();

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { PAGE_ROWS } from "@hone/nn";
-import type { PolicyLimits, PolicyRunner, RunItem, RunOutput } from "./policy-runner.ts";
+import type { PolicyLimits, PolicyRunner, RunItem, RunOutput } from "../policy-runner.ts";
 
 export interface HashRunnerOptions {
   readonly pageCapacity?: number;
