@@ -3,7 +3,7 @@
  *
  *   npm run compare -- [--algorithms grpo,ppo] [--worlds lake,slippery-lake] [--seeds 5]
  *
- * What was measured is kept in results.json, so that a comparison that was interrupted goes on, and one with more seeds measures
+ * What was measured is kept in .hone/compare/results.json, so that a comparison that was interrupted goes on, and one with more seeds measures
  * only those that are missing. The tables are printed, and <world>.svg shows the curves.
  */
 
@@ -19,9 +19,9 @@ import { algorithmNames, runFileOf, WORLDS } from "./run-files.ts";
 const FIRST_SEED = 7;
 const HERE = import.meta.dirname;
 const PROJECT = path.join(HERE, "../..");
-const RESULTS = path.join(HERE, "results.json");
-/** Run files that are made of a world and an algorithm; nobody needs to keep them. */
-const RUN_FILES = path.join(PROJECT, ".hone/compare");
+/** Where run files are made of a world and an algorithm, and results are kept. */
+const KEPT = path.join(PROJECT, ".hone/compare");
+const RESULTS = path.join(KEPT, "results.json");
 
 /** What was measured, by `<world>/<algorithm>/<seed>`. */
 type Results = Record<string, Measured>;
@@ -70,8 +70,8 @@ for (const world of worlds) {
 }
 
 async function measure(world: string, name: string, seed: number): Promise<Measured> {
-  const file = path.join(RUN_FILES, `${world}-${name}.json`);
-  await mkdir(RUN_FILES, { recursive: true });
+  const file = path.join(KEPT, `${world}-${name}.json`);
+  await mkdir(KEPT, { recursive: true });
   await writeFile(file, JSON.stringify({ ...(await runFileOf(world, name)), seed }));
   await hone("run", file);
   const found = JSON.parse(await hone("evaluations", "--json")) as Parameters<typeof measuredOf>[0];
