@@ -154,6 +154,10 @@ describe("the page in a browser", { timeout: 120_000, skip }, () => {
   });
 
   test("shows who worked when in a step, the age of its tokens, and what was not trained", async () => {
+    await eventually("the spans to be stored", async () => {
+      const answer = await fetch(`${tracer.http.url}/api${RUN}/steps/40/timeline`);
+      return ((await answer.json()) as { rollouts: { drawn: number } }).rollouts.drawn === 64;
+    });
     const step = page.locator("#step");
     // Step 41 has no rollouts; the one before it has all of theirs.
     await step.locator("input[name=step]").fill("40");
