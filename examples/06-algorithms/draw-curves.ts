@@ -37,6 +37,7 @@ export function drawCurves(measured: readonly NamedRuns[]): string {
   const middle = (PLOT.left + PLOT.right) / 2;
   return `${[
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="13">`,
+    "<title>Held-out success of algorithms by episodes of training</title>",
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>`,
     ...grid,
     ...lines,
