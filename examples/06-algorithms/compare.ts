@@ -1,7 +1,7 @@
 /**
  * `npm run compare`: trains every algorithm of this example on both lakes, one after the other, and writes what they reached.
  *
- *   npm run compare -- [--algorithms grpo,ppo] [--worlds lake,slippery-lake] [--seeds 5]
+ *   npm run compare -- [--algorithms grpo,ppo,curriculum+stale-1] [--worlds lake,slippery-lake] [--seeds 5]
  *
  * What was measured is kept in .hone/compare/results.json, so that a comparison that was interrupted goes on, and one with more seeds measures
  * only those that are missing. The tables are printed, and <world>.svg shows the curves.
@@ -13,7 +13,7 @@ import path from "node:path";
 import { scriptArguments } from "@hone/core";
 import { drawCurves } from "./draw-curves.ts";
 import { type Measured, measuredOf, type NamedRuns, resultTable } from "./measured.ts";
-import { algorithmNames, runFileOf, WORLDS } from "./run-files.ts";
+import { algorithmNames, runFileOf, settingNames, WORLDS } from "./run-files.ts";
 
 /** That of the first example. */
 const FIRST_SEED = 7;
@@ -31,7 +31,7 @@ const { values } = scriptArguments(process, {
 
 Trains each algorithm of examples/06-algorithms/algorithms.yaml on each world, and prints what they reached.
 
-  --algorithms NAME,NAME   only these
+  --algorithms NAME,NAME   only these; NAME+SETTING adds a setting of settings.yaml
   --worlds NAME,NAME       only these of ${WORLDS.join(", ")}
   --seeds COUNT            runs of each that differ in their seed (default 1)`,
   options: {
@@ -40,7 +40,7 @@ Trains each algorithm of examples/06-algorithms/algorithms.yaml on each world, a
     seeds: { type: "string", default: "1" },
   },
 });
-const names = chosen(values.algorithms, await algorithmNames(), "--algorithms");
+const names = chosen(values.algorithms, await algorithmNames(), "--algorithms", await settingNames());
 const worlds = chosen(values.worlds, WORLDS, "--worlds");
 const seeds = Array.from({ length: countOf(values.seeds) }, (_, index) => FIRST_SEED + index);
 const results = await readResults();
@@ -117,12 +117,19 @@ function countOf(text: string): number {
   process.exit(2);
 }
 
-/** The names of a list; all where none is given. */
-function chosen(list: string | undefined, known: readonly string[], option: string): readonly string[] {
+/** The names of a list, each with settings after plus signs; all names where no list is given. */
+function chosen(
+  list: string | undefined,
+  known: readonly string[],
+  option: string,
+  settings: readonly string[] = [],
+): readonly string[] {
   const asked = list?.split(",") ?? known;
-  const unknown = asked.find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    console.error(`${option} is "${unknown}"; give some of ${known.join(", ")}`);
+  for (const each of asked) {
+    const [name = "", ...added] = each.split("+");
+    if (known.includes(name) && added.every((setting) => settings.includes(setting))) continue;
+    const possible = settings.length === 0 ? "" : `, with +${settings.join(", +")} where wanted`;
+    console.error(`${option} is "${each}"; give some of ${known.join(", ")}${possible}`);
     process.exit(2);
   }
   return asked;

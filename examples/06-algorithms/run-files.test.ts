@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { resolveRunConfig } from "@hone/config";
-import { algorithmNames, runFileOf, WORLDS } from "./run-files.ts";
+import { algorithmNames, runFileOf, settingNames, WORLDS } from "./run-files.ts";
 
 describe("the run files of a comparison", () => {
   test("are valid for each algorithm on each world", async () => {
@@ -10,6 +10,15 @@ describe("the run files of a comparison", () => {
     for (const world of WORLDS) {
       for (const name of names) resolveRunConfig(await runFileOf(world, name));
     }
+  });
+
+  test("take settings after plus signs, one after the other", async () => {
+    const run = resolveRunConfig(await runFileOf("lake", "curriculum+stale-2+corrected"));
+    assert.equal(run.name, "lake-curriculum-stale-2-corrected");
+    assert.equal(run.trainer.maxStaleness, 2);
+    assert.equal(run.algorithm.correction?.weight?.upper, 2);
+    assert.equal(run.algorithm.advantage.kind, "reinforce_plus_plus");
+    for (const setting of await settingNames()) resolveRunConfig(await runFileOf("lake", `grpo+${setting}`));
   });
 
   test("differ in their algorithm alone, and replace a kind with its options", async () => {

@@ -15,18 +15,30 @@ export async function algorithmNames(): Promise<string[]> {
   return Object.keys(await readTree("algorithms.yaml"));
 }
 
-/** A world's run file with what an algorithm changes in it, as parsed YAML. Each step has as many rollouts as the world's. */
+/** The names in settings.yaml. */
+export async function settingNames(): Promise<string[]> {
+  return Object.keys(await readTree("settings.yaml"));
+}
+
+/**
+ * A world's run file with what an algorithm changes in it, as parsed YAML. Each step has as many rollouts as the world's.
+ * @param algorithm a name of algorithms.yaml, and names of settings.yaml after plus signs.
+ */
 export async function runFileOf(world: string, algorithm: string): Promise<Tree> {
-  const [base, algorithms] = await Promise.all([readTree(`${world}.yaml`), readTree("algorithms.yaml")]);
-  const merged = merge(base, algorithms[algorithm] as Tree);
+  const [base, algorithms, settings] = await Promise.all(
+    [`${world}.yaml`, "algorithms.yaml", "settings.yaml"].map(readTree),
+  );
+  const [name = "", ...added] = algorithm.split("+");
+  const changes = [algorithms![name], ...added.map((setting) => settings![setting])];
+  const merged = changes.reduce<Tree>((tree, change) => merge(tree, change as Tree), base!);
   const rollout = merged.rollout as Rollout;
   const { kind } = (merged.algorithm as { advantage: { kind: string } }).advantage;
   // ReMax plays each task once more, greedily.
   const rolloutsOfTask = rollout.groupSize + (kind === "remax" ? 1 : 0);
-  const { tasksPerStep, groupSize } = base.rollout as Rollout;
+  const { tasksPerStep, groupSize } = base!.rollout as Rollout;
   return {
     ...merged,
-    name: `${world}-${algorithm}`,
+    name: `${world}-${algorithm.replaceAll("+", "-")}`,
     rollout: { ...rollout, tasksPerStep: (tasksPerStep * groupSize) / rolloutsOfTask },
   };
 }
