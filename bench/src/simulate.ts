@@ -30,6 +30,7 @@ the model and its rollouts
   --context MEAN           tokens of a rollout that are trained on (default twice what it generates)
   --tool-ms MEAN           time of a turn's tool or environment (default 300)
   --deadline-s SECONDS     rollout.deadlineMs (default 60)
+  --concurrency COUNT      rollouts that are played at once (default all that are asked for)
   --tool-p99-ms MS         its 99th percentile, at most 14.9 times the mean (default ten times)
 what is known better
   --engine-ms BASE,EACH    time of a decoding step, and what each sequence adds to it
@@ -58,6 +59,7 @@ the simulation
       "tool-ms",
       "tool-p99-ms",
       "deadline-s",
+      "concurrency",
       "engine-ms",
       "train-s",
       "train-share",
@@ -117,6 +119,7 @@ function readWorkload(): Workload & { readonly contextTokens: number } {
       toolMs === 0 ? 0 : spreadOf("tool-p99-ms", toolMs, numberOf("tool-p99-ms", 10 * toolMs, 1)),
     ),
     deadlineMs: MS * numberOf("deadline-s", 60, 0),
+    concurrency: given.concurrency === undefined ? Number.POSITIVE_INFINITY : numberOf("concurrency", 0, 1),
     contextTokens: numberOf("context", 2 * turns * tokens, 1),
   };
 }

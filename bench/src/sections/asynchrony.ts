@@ -13,7 +13,7 @@ import { lakeRun, runToEnd, startStack, type TestStack } from "@hone/integration
 import { MetricName } from "@hone/telemetry";
 import { measured, type Row, type Section } from "../report/report.ts";
 import type { BenchSettings } from "../section.ts";
-import { keptTurnCounts, simulateMeasured } from "../simulate/like-measured.ts";
+import { keptTurnCounts, type SimulatedRate, simulateMeasured } from "../simulate/like-measured.ts";
 
 interface World {
   readonly name: string;
@@ -77,7 +77,7 @@ function rowOf(
   { name }: World,
   maxStaleness: number,
   { episodesPerSecond, staleness, tooOld }: Rates,
-  { synchronous, simulated }: { readonly synchronous: Rates; readonly simulated: number | undefined },
+  { synchronous, simulated }: { readonly synchronous: Rates; readonly simulated: SimulatedRate | undefined },
 ): Row {
   const ratio = (episodesPerSecond / synchronous.episodesPerSecond).toFixed(2);
   const said = [
@@ -86,7 +86,9 @@ function rowOf(
       : `${ratio} x synchronous; tokens ${staleness.toFixed(2)} versions old on average, ${tooOld} groups given up`,
     ...(simulated === undefined
       ? []
-      : [`simulated ${simulated.toFixed(1)}, ${(simulated / episodesPerSecond).toFixed(2)} of it`]),
+      : [
+          `simulated ${simulated.mean.toFixed(1)} (${simulated.low.toFixed(1)} to ${simulated.high.toFixed(1)}), ${(simulated.mean / episodesPerSecond).toFixed(2)} of it`,
+        ]),
   ];
   const row = `${name}, staleness ${maxStaleness}`;
   return measured(row, "episodes/s", [episodesPerSecond], said.join("; "));
@@ -99,7 +101,7 @@ async function simulatedRate(
   { plain, synchronous, rates }: Readonly<Record<"plain" | "synchronous" | "rates", Rates>>,
   maxStaleness: number,
   { isQuick }: BenchSettings,
-): Promise<number> {
+): Promise<SimulatedRate> {
   const parts = {
     groupsPerStep: (isQuick ? QUICK_SHAPE : SHAPE).tasksPerStep,
     groupSize: GROUP_SIZE,

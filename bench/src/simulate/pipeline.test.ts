@@ -77,6 +77,15 @@ describe("a simulated step", () => {
     assertNear(stepMs(work, {}, { spareGroups: 1 }), 10 + 5 + 20);
   });
 
+  test("lets rollouts wait where agent-rollout has no place for them", () => {
+    // Four rollouts of 10 + 90 ms in two places, one pair after the other.
+    const work = { groupsPerStep: 4, toolMs: () => 90, concurrency: 2 };
+    assertNear(stepMs(work, {}), 2 * (10 + 90) + 20);
+    // What waits has no token yet, so it is of the version that is there when it begins.
+    const found = simulate({ ...WORK, ...work }, CLUSTER, { maxStaleness: 1 }, SIMULATION);
+    assert.equal(found.givenUp, 0);
+  });
+
   test("gives up what grows too old, and never trains it", () => {
     let drawn = 0;
     const work = { ...WORK, groupsPerStep: 4, toolMs: () => (drawn++ % 8 === 7 ? 400 : 5) };

@@ -8,6 +8,7 @@
  *     is not needed ends.
  * P3: When a version is published, groups whose first token has become too old for the next step are played again.
  * P4: The replica with the fewest sequences gets a rollout, and keeps it.
+ * P5: Rollouts for which agent-rollout has no place wait in the order in which they were asked for.
  */
 
 import { Random } from "@hone/core";
@@ -24,6 +25,8 @@ export interface Workload {
   readonly toolMs: (random: Random) => number;
   /** A rollout ends when its tools have taken so long together (`rollout.deadlineMs`). */
   readonly deadlineMs: number;
+  /** Rollouts that are played at once (`HONE_ROLLOUT_CONCURRENCY`, over all processes). @default all that are asked for */
+  readonly concurrency?: number;
 }
 
 /** What it is played and trained on. */
@@ -65,7 +68,8 @@ interface Group {
 
 interface Rollout {
   readonly group: Group;
-  readonly engine: SharedEngine;
+  /** Undefined while it waits for a place. */
+  engine: SharedEngine | undefined;
   turnsLeft: number;
   /** Time that is left for its tools. */
   msLeft: number;
@@ -105,6 +109,9 @@ class Pipeline {
   );
   readonly #open = new Set<Group>();
   #complete: Group[] = [];
+  /** Rollouts that wait for a place (P5). */
+  #waiting: Rollout[] = [];
+  #playing = 0;
   #nowMs = 0;
   #version = 0;
   #isTraining = false;
@@ -191,31 +198,53 @@ class Pipeline {
     const group: Group = { rollouts: [], firstVersion: undefined, missing: groupSize };
     this.#open.add(group);
     for (let i = 0; i < groupSize + (this.#schedule.spareRollouts ?? 0); i++) {
-      const engine = this.#engines.reduce((a, b) => (b.running < a.running ? b : a)); // P4
       const rollout: Rollout = {
         group,
-        engine,
+        engine: undefined,
         turnsLeft: turns(this.#random),
         msLeft: deadlineMs,
         sequence: undefined,
         isOver: false,
       };
       group.rollouts.push(rollout);
-      this.#turn(rollout);
+      this.#waiting.push(rollout);
+    }
+    this.#fillPlaces();
+  }
+
+  /** P5 */
+  #fillPlaces(): void {
+    const { concurrency = Number.POSITIVE_INFINITY } = this.#workload;
+    while (this.#playing < concurrency) {
+      const rollout = this.#waiting.shift();
+      if (rollout === undefined) return;
+      if (rollout.isOver) continue;
+      this.#playing++;
+      const engine = this.#engines.reduce((a, b) => (b.running < a.running ? b : a)); // P4
+      rollout.engine = engine;
+      this.#turn(rollout, engine);
     }
   }
 
-  #turn(rollout: Rollout): void {
+  /** Ends a rollout, wherever it is. */
+  #stop(rollout: Rollout): void {
+    if (rollout.isOver) return;
+    rollout.isOver = true;
+    if (rollout.sequence !== undefined) rollout.engine?.remove(this.#nowMs, rollout.sequence);
+    if (rollout.engine !== undefined) this.#playing--;
+  }
+
+  #turn(rollout: Rollout, engine: SharedEngine): void {
     if (rollout.isOver) return;
     rollout.group.firstVersion ??= this.#version;
-    rollout.sequence = rollout.engine.add(this.#nowMs, this.#workload.tokens(this.#random), () => {
+    rollout.sequence = engine.add(this.#nowMs, this.#workload.tokens(this.#random), () => {
       rollout.sequence = undefined;
       const toolMs = Math.min(rollout.msLeft, this.#workload.toolMs(this.#random));
       this.#after(toolMs, () => {
         if (rollout.isOver) return;
         rollout.turnsLeft--;
         rollout.msLeft -= toolMs;
-        if (rollout.turnsLeft > 0 && rollout.msLeft > 0) this.#turn(rollout);
+        if (rollout.turnsLeft > 0 && rollout.msLeft > 0) this.#turn(rollout, engine);
         else this.#finish(rollout);
       });
     });
@@ -223,21 +252,20 @@ class Pipeline {
 
   #finish(rollout: Rollout): void {
     const { group } = rollout;
-    rollout.isOver = true;
+    this.#stop(rollout);
     group.missing--;
-    if (group.missing > 0) return;
-    this.#end(group);
-    this.#complete.push(group);
-    this.#trainIfReady();
+    if (group.missing === 0) {
+      this.#end(group);
+      this.#complete.push(group);
+      this.#trainIfReady();
+    }
+    this.#fillPlaces();
   }
 
   /** Ends what a group still plays. */
   #end(group: Group): void {
     this.#open.delete(group);
-    for (const rollout of group.rollouts) {
-      rollout.isOver = true;
-      if (rollout.sequence !== undefined) rollout.engine.remove(this.#nowMs, rollout.sequence);
-    }
+    for (const rollout of group.rollouts) this.#stop(rollout);
   }
 
   #trainIfReady(): void {
@@ -279,6 +307,7 @@ class Pipeline {
     });
     this.#waitingSince = this.#nowMs;
     this.#ask();
+    this.#fillPlaces();
     this.#trainIfReady();
   }
 
