@@ -22,8 +22,8 @@ export interface MeasuredParts {
   readonly deadlineMs: number;
 }
 
-/** Places of one process of agent-rollout, the default of HONE_ROLLOUT_CONCURRENCY. */
-const CONCURRENCY = 512;
+/** Places of the process of agent-rollout, with its default. */
+const CONCURRENCY = Number(process.env.HONE_ROLLOUT_CONCURRENCY ?? 512);
 /** Of the simulated runs, so many are below the range that is told, and as many above it. */
 const RANGE_SHARE = 0.05;
 /** With heavy tails one simulation of a few steps says little. */
