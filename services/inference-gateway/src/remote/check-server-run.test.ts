@@ -47,13 +47,16 @@ describe("checkServerRun()", () => {
     assert.deepEqual(keysOf({ sampling: { temperature: 0 } }, { scoring: "raw" }), []);
   });
 
-  test("refuses to keep keys and values, as the server does not say which weights sampled a token", () => {
+  test("refuses to keep keys and values, as its weights change only while nothing runs on them", () => {
     const problemsWith = (onNewVersion: string) =>
       checkServerRun(runOf({}, undefined, { maxStaleness: 1, onNewVersion }), model, facts, bounds);
     assert.deepEqual(["recompute", "finish"].flatMap(problemsWith), []);
     const [problem] = problemsWith("keep");
     assert.equal(problem?.key, "trainer.onNewVersion");
-    assert.match(problem.message, /recompute or finish, as vLLM 0.32.0 does not say/);
+    assert.match(
+      problem.message,
+      /recompute or finish, as the weights of vLLM 0.32.0 are changed only while nothing runs on them/,
+    );
   });
 
   test("refuses parameters that the server's logprobs do not include", () => {

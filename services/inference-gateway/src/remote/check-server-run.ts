@@ -31,7 +31,7 @@ export function checkServerRun(
   }
   const { onNewVersion } = run.trainer;
   if (onNewVersion === OnNewVersion.keep) {
-    const why = `as ${facts.name} does not say which weights sampled a token after a change that keeps its keys and values`;
+    const why = `as the weights of ${facts.name} are changed only while nothing runs on them, so that the version of each token is known`;
     report("trainer.onNewVersion", onNewVersion, `recompute or finish, ${why}`);
   }
   try {
