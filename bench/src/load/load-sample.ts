@@ -1,7 +1,7 @@
 /** Takes a sample of a stack under load: memory and CPU of each process, and the sizes of queues. */
 
 import type { TestStack } from "@hone/integration-tests/support";
-import { consumerBacklog, DurableName, StreamName } from "@hone/messaging";
+import { consumerBacklog, DurableName, rolloutQueues, StreamName } from "@hone/messaging";
 import { cpuTimesOf } from "../measure/process-times.ts";
 import { familyBytes, peakBytes, residentBytes } from "./resident-memory.ts";
 
@@ -44,9 +44,8 @@ export async function takeSample(
   processes: readonly string[],
   beganAt: number,
 ): Promise<LoadSample> {
-  const [jobs, finished, scored] = await Promise.all([
-    consumerBacklog(bus, StreamName.jobs, DurableName.jobs),
-    consumerBacklog(bus, StreamName.episodes, DurableName.finishedEpisodes),
+  const [{ jobs, episodes: finished }, scored] = await Promise.all([
+    rolloutQueues(bus),
     consumerBacklog(bus, StreamName.episodes, DurableName.scoredEpisodes),
   ]);
   // The stream holds a finished and a scored episode for each rollout.

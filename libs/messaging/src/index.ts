@@ -83,6 +83,7 @@ export { StreamsRole } from "./rights/streams-role.ts";
 export {
   type ConsumerBacklog,
   consumerBacklog,
+  rolloutQueues,
   runsIn,
   type StreamRoom,
   streamRoom,

@@ -4,7 +4,7 @@ import type { Bus } from "../bus.ts";
 import { translateBusError } from "../errors.ts";
 import { bytesOfLargeEpisodes } from "../payloads/payload-janitor.ts";
 import { lastKeyOf } from "../subjects.ts";
-import { type DurableName, durableInfo } from "./durables.ts";
+import { DurableName, durableInfo } from "./durables.ts";
 import { StreamName } from "./streams.ts";
 
 /** The state of a shared consumer. */
@@ -36,6 +36,20 @@ export async function consumerBacklog(
   } catch (error) {
     throw translateBusError(error, `look at the consumer ${durable}`, stream);
   }
+}
+
+/**
+ * @returns what waits for those who play and score rollouts, of all runs: jobs for agent-rollout, and finished episodes for the judge.
+ * @throws {BusUnavailableError} when the server does not answer.
+ */
+export async function rolloutQueues(
+  bus: Bus,
+): Promise<{ readonly jobs: ConsumerBacklog; readonly episodes: ConsumerBacklog }> {
+  const [jobs, episodes] = await Promise.all([
+    consumerBacklog(bus, StreamName.jobs, DurableName.jobs),
+    consumerBacklog(bus, StreamName.episodes, DurableName.finishedEpisodes),
+  ]);
+  return { jobs, episodes };
 }
 
 /** @returns how many messages of a subject a stream holds. @throws {BusUnavailableError} when the server does not answer. */

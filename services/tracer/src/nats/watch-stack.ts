@@ -11,12 +11,10 @@ import {
   askHealth,
   type Bus,
   BusUnavailableError,
-  consumerBacklog,
-  DurableName,
   readDeadLetters,
+  rolloutQueues,
   type ServiceHealth,
   ServiceName,
-  StreamName,
 } from "@hone/messaging";
 import type { Database } from "@hone/storage";
 import type { Logger } from "@hone/telemetry";
@@ -94,10 +92,7 @@ export function watchStack(bus: Bus, database: Database, logger: Logger, signal:
 
 /** @throws {BusUnavailableError} when the bus does not answer. */
 async function readQueues(bus: Bus): Promise<StackHealth["queues"]> {
-  const [jobs, episodes] = await Promise.all([
-    consumerBacklog(bus, StreamName.jobs, DurableName.jobs),
-    consumerBacklog(bus, StreamName.episodes, DurableName.finishedEpisodes),
-  ]);
+  const { jobs, episodes } = await rolloutQueues(bus);
   return { jobs: depthOf(jobs), episodes: depthOf(episodes) };
 }
 

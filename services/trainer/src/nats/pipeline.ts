@@ -5,8 +5,7 @@ import {
   askHealth,
   type Bucket,
   type Bus,
-  consumerBacklog,
-  DurableName,
+  rolloutQueues,
   StreamName,
   streamRoom,
   subjectCount,
@@ -37,11 +36,10 @@ export class BusPipeline implements Pipeline {
   }
 
   async #read(runId: string): Promise<PipelineView> {
-    const [health, jobs, jobsOfAll, scoring, episodes, replicas] = await Promise.all([
+    const [health, jobs, queues, episodes, replicas] = await Promise.all([
       askHealth(this.#bus),
       subjectCount(this.#bus, StreamName.jobs, subjects.rolloutJob(runId)),
-      consumerBacklog(this.#bus, StreamName.jobs, DurableName.jobs),
-      consumerBacklog(this.#bus, StreamName.episodes, DurableName.finishedEpisodes),
+      rolloutQueues(this.#bus),
       streamRoom(this.#bus, StreamName.episodes),
       this.#replicas.entries(),
     ]);
@@ -49,9 +47,9 @@ export class BusPipeline implements Pipeline {
       kind: "seen",
       silent: health.silent,
       jobs,
-      jobsPending: jobsOfAll.pending,
-      jobsInWork: jobsOfAll.inWork,
-      unscored: scoring.pending + scoring.inWork,
+      jobsPending: queues.jobs.pending,
+      jobsInWork: queues.jobs.inWork,
+      unscored: queues.episodes.pending + queues.episodes.inWork,
       episodes,
       replicas: replicas
         .filter(({ value }) => value.model === runId)

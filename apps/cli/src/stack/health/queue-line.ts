@@ -1,19 +1,12 @@
 /** The line of `hone status` about what waits on the bus. */
 
-import { type Bus, consumerBacklog, DurableName, StreamName } from "@hone/messaging";
+import { type Bus, type ConsumerBacklog, rolloutQueues } from "@hone/messaging";
 
-/** What waits at a queue, and what somebody works on. */
-export interface Backlog {
-  readonly pending: number;
-  readonly inWork: number;
-}
+type Backlog = Pick<ConsumerBacklog, "pending" | "inWork">;
 
 /** @returns one line; undefined if nothing waits and nobody works. @throws {BusUnavailableError} when the server does not answer. */
 export async function readQueueLine(bus: Bus): Promise<string | undefined> {
-  const [jobs, episodes] = await Promise.all([
-    consumerBacklog(bus, StreamName.jobs, DurableName.jobs),
-    consumerBacklog(bus, StreamName.episodes, DurableName.finishedEpisodes),
-  ]);
+  const { jobs, episodes } = await rolloutQueues(bus);
   return queueLine(jobs, episodes);
 }
 

@@ -9,6 +9,14 @@
 
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { BadBodyError } from "../../errors.ts";
+import {
+  RESOURCE_SPANS_SCOPE_SPANS,
+  SCOPE_SPANS_SPAN,
+  SPAN_NAME,
+  SPAN_SPAN_ID,
+  SPAN_TRACE_ID,
+  TRACES_DATA_RESOURCE_SPANS,
+} from "./trace-fields.ts";
 
 /** Spans of one trace. */
 export interface TracePiece {
@@ -29,13 +37,6 @@ export interface SplitExport {
   readonly invalidCount: number;
 }
 
-// Field numbers of opentelemetry/proto/trace/v1/trace.proto. ExportTraceServiceRequest and TracesData have the same shape.
-const EXPORT_RESOURCE_SPANS = 1;
-const RESOURCE_SPANS_SCOPE_SPANS = 2;
-const SCOPE_SPANS_SPAN = 2;
-const SPAN_TRACE_ID = 1;
-const SPAN_SPAN_ID = 2;
-const SPAN_NAME = 5;
 const TRACE_ID_BYTES = 16;
 const SPAN_ID_BYTES = 8;
 
@@ -51,7 +52,7 @@ export function splitByTrace(body: Uint8Array, pick: string): SplitExport {
   let spanCount = 0;
   let invalidCount = 0;
   try {
-    for (const resourceSpans of openMessage(body, EXPORT_RESOURCE_SPANS).inner) {
+    for (const resourceSpans of openMessage(body, TRACES_DATA_RESOURCE_SPANS).inner) {
       const resource = openMessage(resourceSpans, RESOURCE_SPANS_SCOPE_SPANS);
       for (const scopeSpans of resource.inner) {
         const scope = openMessage(scopeSpans, SCOPE_SPANS_SPAN);
@@ -190,7 +191,7 @@ function encodePiece(resources: readonly ResourcePart[]): Uint8Array {
     at += bytes.length;
   };
   for (const resource of sized) {
-    head(EXPORT_RESOURCE_SPANS, resource.size);
+    head(TRACES_DATA_RESOURCE_SPANS, resource.size);
     resource.message.rest.forEach(copy);
     for (const scope of resource.scopes) {
       head(RESOURCE_SPANS_SCOPE_SPANS, scope.size);

@@ -2,6 +2,15 @@
 
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { Attr } from "@hone/telemetry";
+import {
+  RESOURCE_SPANS_RESOURCE,
+  RESOURCE_SPANS_SCOPE_SPANS,
+  SCOPE_SPANS_SPAN,
+  SPAN_END,
+  SPAN_NAME,
+  SPAN_START,
+  TRACES_DATA_RESOURCE_SPANS,
+} from "../otlp/trace-fields.ts";
 
 /** When a span was. */
 export interface SpanTime {
@@ -13,18 +22,11 @@ export interface SpanTime {
   readonly toMs: number;
 }
 
-// Field numbers of opentelemetry/proto/trace/v1/trace.proto, common.proto and resource.proto.
-const TRACES_DATA_RESOURCE_SPANS = 1;
-const RESOURCE_SPANS_RESOURCE = 1;
-const RESOURCE_SPANS_SCOPE_SPANS = 2;
+// Field numbers of opentelemetry/proto/resource/v1/resource.proto and common/v1/common.proto.
 const RESOURCE_ATTRIBUTES = 1;
 const KEY_VALUE_KEY = 1;
 const KEY_VALUE_VALUE = 2;
 const ANY_VALUE_STRING = 1;
-const SCOPE_SPANS_SPAN = 2;
-const SPAN_NAME = 5;
-const SPAN_START = 7;
-const SPAN_END = 8;
 const NS_PER_MS = 1e6;
 
 /** @param piece encoded opentelemetry.proto.trace.v1.TracesData. @returns no spans if the bytes are something else. */
