@@ -55,6 +55,7 @@ export {
   type OtherModel,
   otherModels,
   passAtOf,
+  startVersion,
   teacherName,
 } from "./run-file/schema/run-kind.ts";
 export type {

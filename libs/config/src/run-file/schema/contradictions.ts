@@ -23,7 +23,10 @@ export interface Contradiction {
   readonly allowed: string;
 }
 
-type Checked = Pick<RunConfig, "algorithm" | "dataset" | "judge" | "rollout" | "trainer" | "warmStart">;
+type Checked = Pick<
+  RunConfig,
+  "algorithm" | "dataset" | "judge" | "replay" | "rollout" | "trainer" | "warmStart"
+>;
 
 /** All contradictions in a run file whose keys are valid one by one. */
 export function* contradictions(run: Checked): Generator<Contradiction> {
@@ -41,6 +44,7 @@ export function* contradictions(run: Checked): Generator<Contradiction> {
     yield { path: ["dataset", "curriculum", "low"], allowed: `at most high (${curriculum.high})` };
   }
   yield* warmStartContradictions(run);
+  yield* replayContradictions(run);
   if (!isTraining(run) && run.dataset.eval === undefined) {
     yield {
       path: ["trainer", "steps"],
@@ -245,6 +249,20 @@ function* warmStartContradictions({ warmStart }: Checked): Generator<Contradicti
   const allowed = "left out where warmStart.dataset is given";
   if (policy !== undefined) yield { path: ["warmStart", "policy"], allowed };
   if (tasks !== undefined) yield { path: ["warmStart", "tasks"], allowed };
+}
+
+function* replayContradictions({ replay, trainer, warmStart }: Checked): Generator<Contradiction> {
+  const { keepRollouts, keepStates, steps } = trainer;
+  if (keepStates > 0 && !keepRollouts) {
+    const allowed = "0 where trainer.keepRollouts is false, as a replay trains kept rollouts";
+    yield { path: ["trainer", "keepStates"], allowed };
+  }
+  if (replay?.from === undefined) return;
+  if (replay.from > steps) yield { path: ["replay", "from"], allowed: `at most trainer.steps (${steps})` };
+  if (warmStart !== undefined) {
+    const allowed = "left out where replay.from is given, as the replay begins with a kept state";
+    yield { path: ["warmStart"], allowed };
+  }
 }
 
 function* evaluationContradictions({ dataset, trainer, warmStart }: Checked): Generator<Contradiction> {

@@ -15,7 +15,7 @@ export const runFileSchema = runFileKeys.check((context) => {
 });
 
 function* crossFieldProblems(
-  run: Pick<RunConfig, "algorithm" | "model" | "dataset" | "judge" | "rollout" | "trainer" | "warmStart">,
+  run: Pick<RunConfig, "model"> & Parameters<typeof contradictions>[0],
 ): Generator<{ path: PropertyKey[]; allowed: string }> {
   if ("init" in run.model) yield* initProblems(run.model.init, run.rollout.maxContextTokens);
   yield* contradictions(run);

@@ -12,6 +12,11 @@ export function isAsynchronous({ trainer, replay }: Pick<RunConfig, "trainer" | 
   return trainer.maxStaleness > 0 && trainer.steps > 0 && replay === undefined;
 }
 
+/** The version that a run begins with: that of a kept state where it replays from a later step. */
+export function startVersion({ replay }: Pick<RunConfig, "replay">): number {
+  return replay?.from === undefined ? 0 : replay.from - 1;
+}
+
 /** Whether the run compares its policy with the reference policy, which is version 0. */
 export function hasReference({ algorithm, trainer }: Pick<RunConfig, "algorithm" | "trainer">): boolean {
   const { kl, reward, distillation } = algorithm;

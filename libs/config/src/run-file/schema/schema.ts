@@ -191,6 +191,8 @@ const trainer = z.strictObject({
     .prefault({}),
   /** Whether the rollouts of every step are kept in the state folder, so that `hone replay` can train them again. */
   keepRollouts: z.boolean().default(false),
+  /** Steps between two whole states that are kept, so that `hone replay` can begin at a later step; 0 = none. */
+  keepStates: wholeNumber.min(0).default(0),
   /** Steps between two saved states with the optimizer; after a restart the steps since the last one are replayed. Default: by size. */
   stateEvery: wholeNumber.min(1).max(1_000).optional(),
   eval: z
@@ -284,7 +286,11 @@ export const runFileKeys = z.strictObject({
   trainer,
   /** The run whose kept rollouts are trained again, step by step, in place of new ones. */
   replay: z
-    .strictObject({ run: z.string().regex(RUN_ID, "the id of a run, as hone status shows it") })
+    .strictObject({
+      run: z.string().regex(RUN_ID, "the id of a run, as hone status shows it"),
+      /** The first step that is trained again, from the kept state of the version before it. Default: 1, from scratch. */
+      from: wholeNumber.min(1).optional(),
+    })
     .optional(),
 });
 
