@@ -2,6 +2,7 @@
  * The run file of a replay: that of the recorded run, which the trainer keeps beside the rollouts, with what the user changes.
  *
  *   runs/<run>/rollouts/<step>-<epoch>/run.json
+ *   runs/<run>/kept-states/<version>/            a state that a replay may begin with
  */
 
 import { readFile } from "node:fs/promises";
@@ -42,7 +43,29 @@ export function readChanges(text: string): Change[] {
   });
 }
 
+/** @throws {UsageError} when the text is not the number of a step. */
+export function readFrom(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--from ${text} is not a step; steps count from 1`);
+  return Number(text);
+}
+
 /**
+ * The step from which a replay trains so that a wanted step is trained from the state that the recorded run had before it: the
+ * wanted one, or an earlier one where no state of the version before it is kept.
+ * @throws {UsageError} when no state is kept from which the wanted step could be reached.
+ */
+export async function firstStep(stateFolder: string, runId: string, wanted: number): Promise<number> {
+  const folder = join(runFolder(stateFolder, runId), "kept-states");
+  const kept = (await namesIn(folder)).filter((name) => /^\d+$/.test(name)).map(Number);
+  const version = Math.max(...kept.filter((each) => each < wanted));
+  if (version >= 0) return version + 1;
+  throw new UsageError(
+    `run ${runId} kept no state of a version before step ${wanted} in ${folder}; runs keep them with trainer.keepStates, the number of steps from one to the next, and without --from all steps are trained`,
+  );
+}
+
+/**
+ * @param from the first step that is trained, from a kept state; undefined = all steps are, from version 0.
  * @throws {UsageError} when the run did not keep its rollouts.
  * @throws {ConfigError} that lists what is wrong with the changes.
  */
@@ -50,8 +73,9 @@ export async function replayRun(
   stateFolder: string,
   runId: string,
   changes: readonly Change[],
+  from?: number,
 ): Promise<LoadedRun> {
-  const { model, ...recorded } = await recordedRun(stateFolder, runId);
+  const { model, warmStart, ...recorded } = await recordedRun(stateFolder, runId);
   const { tokenizer: _, ...pretrained } = model as Tree;
   const changed = changes.reduce<Tree>((run, { path, value }) => withValue(run, path, value), {
     ...recorded,
@@ -62,8 +86,9 @@ export async function replayRun(
     resolveRunConfig({
       ...changed,
       name,
-      trainer: { ...(changed.trainer as Tree), keepRollouts: false },
-      replay: { run: runId },
+      ...(from === undefined && { warmStart }),
+      trainer: { ...(changed.trainer as Tree), keepRollouts: false, keepStates: 0 },
+      replay: { run: runId, from },
     }),
     stateFolder,
   );

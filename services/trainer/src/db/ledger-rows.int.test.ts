@@ -56,6 +56,7 @@ describe("the ledger", () => {
       runId: run.runId,
       epoch: run.epoch,
       version,
+      isFirst: version === 0,
       stateFolder: `runs/${run.runId}/state/${version}-${run.epoch}`,
       stateDigest: `digest-${version}`,
       stateFiles: { "model.safetensors": SHA, "optimizer/0.distcp": SHA },
@@ -74,6 +75,15 @@ describe("the ledger", () => {
     );
     return rows.map((row) => String(row.slot));
   }
+
+  test("a run that begins with a later version commits it only where it has none", async () => {
+    const run = await world.claimedRun();
+    assert.equal(await ledger.commit(commitOf(run, 4)), false);
+    assert.equal(await ledger.commit(commitOf(run, 4, { isFirst: true, trained: [] })), true);
+    assert.equal(await ledger.commit(commitOf(run, 4, { isFirst: true, trained: [] })), false);
+    assert.equal(await ledger.commit(commitOf(run, 5)), true);
+    assert.equal((await ledger.load(run.runId))?.version, 5);
+  });
 
   test("a commit moves the version and writes a row for each trained rollout", async () => {
     const run = await world.claimedRun();

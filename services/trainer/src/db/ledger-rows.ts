@@ -2,7 +2,7 @@
  * The ledger: which rollouts were trained, and by which owner.
  *
  * L1: a commit is one transaction: ledger rows, step row and the run's version, all or nothing.
- * L2: it takes effect only where the owner's epoch and version k-1 are still current.
+ * L2: it takes effect only where the owner's epoch and version k-1 are still current, or no version where the run begins with k.
  * L3: (run, slot) is unique: a rollout that was trained cannot be in a second commit.
  * L4: a group of an asynchronous run is trained or given up once, and only while it is open.
  */
@@ -60,6 +60,7 @@ export class LedgerRows implements RunLedger {
       runId,
       epoch,
       version,
+      isFirst,
       stateFolder,
       stateDigest,
       stateFiles,
@@ -78,7 +79,7 @@ export class LedgerRows implements RunLedger {
           warmUpdates: 0,
         }
       : {};
-    const previous = version === 0 ? isNull(runs.version) : eq(runs.version, version - 1);
+    const previous = isFirst ? isNull(runs.version) : eq(runs.version, version - 1);
     return transaction(
       this.#database,
       async (tx) => {

@@ -34,6 +34,7 @@ describe("a run whose process dies", { timeout: 600_000 }, () => {
       const expected = await outcomeOf(calm, calmRoot.path);
       assert.equal(expected.ledger.length, kind.trained);
       assert.deepEqual(expected.checkpoints, kind.checkpoints);
+      assert.deepEqual(expected.keptStates, kind.keptStates ?? []);
       assert.deepEqual(new Set(expected.executions.map(([, times]) => times)), new Set([1]));
       assert.ok(points.length > kind.points, `only ${points.length} points`);
 

@@ -98,9 +98,20 @@ export class FolderRefusedError extends RetryableError {
   }
 }
 
-/** A file of kept rollouts is not one that the trainer could have written. */
+/** A file that is kept of a step is not one that the trainer could have written. */
 export class BrokenKeptStepError extends TerminalError {
   constructor(file: string, reason: string, options?: ErrorOptions) {
-    super("BROKEN_KEPT_STEP", `the rollouts in ${file} cannot be read: ${reason}`, options);
+    super("BROKEN_KEPT_STEP", `what was kept of a step in ${file} cannot be read: ${reason}`, options);
+  }
+}
+
+/** The record of a kept state is missing, or not one that the trainer could have written. */
+export class BrokenKeptStateError extends TerminalError {
+  constructor(file: string, reason: string, options?: ErrorOptions) {
+    super(
+      "BROKEN_KEPT_STATE",
+      `the record of a kept state, ${file}, cannot be read: ${reason}. Put its folder back from a copy, or replay from a step after another kept state.`,
+      options,
+    );
   }
 }

@@ -44,6 +44,8 @@ export interface CrashKind {
   readonly checkpoints: readonly string[];
   /** Folders of state at the end. */
   readonly states: number;
+  /** Versions whose states are kept for replays. @default none */
+  readonly keptStates?: readonly string[];
   /** @default completed */
   readonly ending?: RunEnding;
   /** Makes rollouts fail, in the same way at each try. */
@@ -80,6 +82,21 @@ export const CRASH_KINDS: Readonly<Record<string, CrashKind>> = {
     checkpoints: ["step-3"],
     states: 2,
     points: 60,
+  },
+  "a run that keeps states more often than its optimizer is due": {
+    config: crashConfig(undefined, {
+      steps: 4,
+      stateEvery: 4,
+      keepRollouts: true,
+      keepStates: 2,
+      checkpoint: { every: 0, keep: 1 },
+      eval: { every: 0 },
+    }),
+    trained: 4 * 4,
+    checkpoints: ["step-4"],
+    states: 2,
+    keptStates: ["0", "2"],
+    points: 40,
   },
   "a run whose episodes fill their stream before its optimizer is due": {
     config: crashConfig(

@@ -78,5 +78,6 @@ export async function outcomeOf(world: MemoryWorld, stateRoot: string) {
     troubles: world.status?.troubles,
     served: [world.status?.version, world.status?.digest],
     checkpoints: (await readdir(`${stateRoot}/runs/test-1/checkpoints`).catch(() => [])).sort(),
+    keptStates: (await readdir(`${stateRoot}/runs/test-1/kept-states`).catch(() => [])).sort(),
   };
 }

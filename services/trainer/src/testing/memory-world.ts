@@ -130,7 +130,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
   async commit(commit: Commit): Promise<boolean> {
     this.point("before commit");
     const { epoch, version, stateFolder, stateDigest, stateFiles, arithmetic, nextSequence } = commit;
-    const previous = version === 0 ? undefined : version - 1;
+    const previous = commit.isFirst ? undefined : version - 1;
     if (epoch !== this.run.epoch || this.run.version !== previous) return false;
     const worth = commit.trained.map(({ rollout, ...credited }) => ({
       slot: rollout.slot,

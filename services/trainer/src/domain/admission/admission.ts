@@ -10,7 +10,6 @@ import type { RunConfig } from "@hone/config";
 import { describeError, RetryableError, retry } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { FolderRefusedError, OwnershipLostError } from "../errors.ts";
-import { replayProblems } from "../groups/keep-groups.ts";
 import type { ModelSource } from "../model/model-source.ts";
 import { type PreparedModel, prepareModel, type ReadyModels } from "../model/prepare-model.ts";
 import type { Problem, RunEvents } from "../report/run-event.ts";
@@ -21,6 +20,7 @@ import { WaitOwner } from "../report/wait.ts";
 import type { RunRecord } from "../run/run-record.ts";
 import type { RunRegistry } from "../run/run-registry.ts";
 import { RunFolders } from "../state/run-folders.ts";
+import { replayProblems } from "./check-replay.ts";
 
 /** Asks services whether they can do their part of a run. */
 export interface Validators {

@@ -61,6 +61,21 @@ export async function klRewardsOf<R extends Rollout>(
   return rewards;
 }
 
+/**
+ * The figures with which a replay that begins at a later step commits its first version: the coefficient that the recorded run
+ * had reached, unless the replay is to begin with another one.
+ * @param figures those of the step that made the version in the recorded run.
+ */
+export function carriedKlFigures(
+  own: KlRewardOptions | undefined,
+  recorded: KlRewardOptions | undefined,
+  figures: Readonly<Record<string, number>>,
+): Record<string, number> {
+  const reached = figures[NEXT_COEFFICIENT];
+  const isCarried = own?.adaptive !== undefined && own.coefficient === recorded?.coefficient;
+  return isCarried && reached !== undefined ? { [NEXT_COEFFICIENT]: reached } : {};
+}
+
 /** The coefficient of a step: that of the run file, or what the step before made of it. */
 async function coefficientOf(
   { run, ledger, reporter }: KlRewardContext,

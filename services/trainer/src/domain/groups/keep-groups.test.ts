@@ -1,17 +1,13 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
-import type { RunConfig } from "@hone/config";
 import { crashConfig } from "../../testing/crash-kinds.ts";
-import { testRun } from "../../testing/fake-run.ts";
-import { Death, newRoot, tenure } from "../../testing/memory-tenure.ts";
-import { MemoryWorld } from "../../testing/memory-world.ts";
+import { newRoot, tenure } from "../../testing/memory-tenure.ts";
+import { dieAnywhere, RECORDED, record, replayOf } from "../../testing/recorded-run.ts";
 import { RunFolders } from "../state/run-folders.ts";
-import { replayProblems } from "./keep-groups.ts";
 import { readKeptStep, writeKeptStep } from "./kept-step.ts";
 
-const RECORDED = "recorded-1";
 const TRAINER = { stateEvery: 2, checkpoint: { every: 0, keep: 1 }, eval: { every: 0 } };
 const CURRICULUM = { kind: "success", chance: 0.5 };
 
@@ -28,27 +24,6 @@ const KINDS = {
   "an asynchronous run": () =>
     crashConfig(undefined, { ...TRAINER, steps: 5, maxStaleness: 2, keepRollouts: true }),
 };
-
-/** Plays a run to its end, and calls it `recorded-1` afterwards. */
-async function record(root: string, config: RunConfig): Promise<MemoryWorld> {
-  const world = new MemoryWorld(testRun({ config }));
-  await tenure(world, root);
-  assert.equal(world.ending, "completed");
-  const [from, to] = ["test-1", RECORDED].map((run) => path.join(root, "runs", run)) as [string, string];
-  await rename(from, to);
-  await mkdir(from);
-  await rename(path.join(to, "tokenizer"), path.join(from, "tokenizer"));
-  return world;
-}
-
-function replayOf(config: RunConfig): MemoryWorld {
-  const replay = {
-    ...config,
-    trainer: { ...config.trainer, keepRollouts: false },
-    replay: { run: RECORDED },
-  };
-  return new MemoryWorld(testRun({ config: replay }));
-}
 
 describe("a replay", () => {
   for (const [name, configOf] of Object.entries(KINDS)) {
@@ -68,22 +43,9 @@ describe("a replay", () => {
     const config = KINDS["a run"]();
     await using root = await newRoot("replay");
     const recorded = await record(root.path, config);
-    const calm = replayOf(config);
-    let points = 0;
-    calm.point = () => void points++;
-    await tenure(calm, root.path);
-    assert.ok(points > 20, `${points} effects`);
-    for (let at = 0; at < points; at++) {
-      const world = replayOf(config);
-      let count = 0;
-      world.point = (reached) => {
-        if (count++ === at) throw new Death(reached);
-      };
-      await tenure(world, root.path).catch((error: unknown) => assert.ok(error instanceof Death));
-      if (world.ending === undefined) await tenure(world, root.path);
-      assert.equal(world.ending, "completed");
-      assert.equal(world.run.stateDigest, recorded.run.stateDigest, `death at effect ${at}`);
-    }
+    const worlds = await dieAnywhere(() => replayOf(config), root.path);
+    assert.ok(worlds.size > 20, `${worlds.size} effects`);
+    for (const [where, { run }] of worlds) assert.equal(run.stateDigest, recorded.run.stateDigest, where);
   });
 
   test("fails with the file that is damaged", async () => {
@@ -95,28 +57,6 @@ describe("a replay", () => {
     const file = path.join(rollouts, second!, "step.json.gz");
     await writeFile(file, (await readFile(file)).subarray(0, 100));
     await assert.rejects(tenure(replayOf(config), root.path), new RegExp(`${file}.*cannot be read`));
-  });
-});
-
-describe("the check of a replay", () => {
-  test("names the first step whose rollouts are not kept", async () => {
-    const config = KINDS["a run"]();
-    await using root = await newRoot("replay");
-    const folders = new RunFolders(root.path, "test-1");
-    const replay = { run: RECORDED };
-    const problemsOf = async (steps: number) =>
-      (await replayProblems({ replay, trainer: { ...config.trainer, steps } }, folders)).map(
-        ({ key, message }) => [key, message],
-      );
-    const [[key, message] = []] = await problemsOf(3);
-    assert.equal(key, "replay.run");
-    assert.match(message!, /recorded-1, whose rollouts are not kept/);
-    await record(root.path, config);
-    assert.deepEqual(await problemsOf(3), []);
-    assert.match(
-      (await problemsOf(4))[0]![1]!,
-      /the rollouts of step 4 are not kept, and trainer.steps is 4/,
-    );
   });
 });
 

@@ -10,11 +10,10 @@
 
 import { readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
-import type { RunConfig } from "@hone/config";
-import { type Slot, slotKey } from "@hone/core";
-import { LostRolloutsError } from "../errors.ts";
-import type { Problem } from "../report/run-event.ts";
-import { publicConfigJson } from "../report/status-of.ts";
+import { type RunConfig, startVersion } from "@hone/config";
+import { describeError, type Slot, slotKey } from "@hone/core";
+import { BrokenKeptStepError, LostRolloutsError } from "../errors.ts";
+import { publicConfigJson, readPublicConfig } from "../report/status-of.ts";
 import { reportTroubles } from "../report/troubles.ts";
 import { diskWait } from "../report/wait.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
@@ -81,22 +80,28 @@ export async function recallRollouts(
   return found;
 }
 
-/** What is wrong with a request to replay a run: steps whose rollouts were not kept. */
-export async function replayProblems(
-  { replay, trainer }: Pick<RunConfig, "replay" | "trainer">,
-  folders: RunFolders,
-): Promise<Problem[]> {
-  if (replay === undefined) return [];
-  const kept = await folders.ofRun(replay.run).keptSteps();
-  const missing = Array.from({ length: trainer.steps }, (_, i) => i + 1).find((step) => !kept.has(step));
-  if (missing === undefined) return [];
-  const key = "replay.run";
-  const allowed = "a run with trainer.keepRollouts: true that has at least trainer.steps steps";
-  const message =
-    kept.size === 0
-      ? `${key} is ${replay.run}, whose rollouts are not kept in the state folder: it must be ${allowed}`
-      : `${key} is ${replay.run}, of which the rollouts of step ${missing} are not kept, and trainer.steps is ${trainer.steps}: it must be ${allowed}`;
-  return [{ key, valueJson: JSON.stringify(replay.run), allowed, message }];
+/** The run file of the run that is replayed. @throws {BrokenKeptStepError | LostRolloutsError} */
+export async function recallRunFile({
+  run,
+  folders,
+  reporter,
+}: Pick<RunContext, "run" | "folders" | "reporter">): Promise<RunConfig> {
+  const recorded = folders.ofRun(run.config.replay!.run);
+  const step = startVersion(run.config) + 1;
+  return reporter.untilAvailable(diskWait(recorded.allRollouts), () => readRunFile(recorded, step));
+}
+
+/** The run file that lies beside the rollouts of a step. @throws {BrokenKeptStepError | LostRolloutsError} */
+export async function readRunFile(recorded: RunFolders, step: number): Promise<RunConfig> {
+  const folder = await folderOf(recorded, step);
+  const file = path.join(recorded.absolute(folder), RUN_FILE);
+  return recorded.using(folder, async () => {
+    try {
+      return readPublicConfig(await readFile(file, "utf8"));
+    } catch (error) {
+      throw new BrokenKeptStepError(file, describeError(error), { cause: error });
+    }
+  });
 }
 
 async function readStep(
@@ -105,9 +110,14 @@ async function readStep(
 ): Promise<KeptStep> {
   const recorded = folders.ofRun(run.config.replay!.run);
   return reporter.untilAvailable(diskWait(recorded.allRollouts), async () => {
-    const folder = (await recorded.keptSteps()).get(step);
-    if (folder === undefined) throw new LostRolloutsError(`step ${step}`, 1, 1);
+    const folder = await folderOf(recorded, step);
     const file = path.join(recorded.absolute(folder), FILE);
     return readKeptStep(await recorded.using(folder, () => readFile(file)), file);
   });
+}
+
+async function folderOf(recorded: RunFolders, step: number): Promise<string> {
+  const folder = (await recorded.keptSteps()).get(step);
+  if (folder === undefined) throw new LostRolloutsError(`step ${step}`, 1, 1);
+  return folder;
 }

@@ -1,6 +1,6 @@
 /** The status that a run has before this process did anything for it, and the run file that everyone may read. */
 
-import { tokenizerDigest } from "@hone/config";
+import { type RunConfig, resolveRunConfig, tokenizerDigest } from "@hone/config";
 import type { RunRecord } from "../run/run-record.ts";
 import type { RunFolders } from "../state/run-folders.ts";
 import { NO_WAIT, RunPhase, type RunStatus } from "./run-status.ts";
@@ -35,4 +35,11 @@ export function publicConfigJson(run: RunRecord, folders: RunFolders): string {
   const { tokenizer } = folders;
   const shown = "path" in model ? { ...model, tokenizer } : { init: { ...model.init, tokenizer } };
   return JSON.stringify({ ...run.config, model: shown });
+}
+
+/** Reads what {@link publicConfigJson} wrote; a model that is made from scratch has the place of its tokenizer. */
+export function readPublicConfig(json: string): RunConfig {
+  const { model, ...rest } = JSON.parse(json) as Record<string, unknown> & { model: Record<string, unknown> };
+  const { tokenizer: _, ...pretrained } = model;
+  return resolveRunConfig({ ...rest, model: "path" in model ? pretrained : model });
 }

@@ -1,30 +1,28 @@
 /**
- * The loop of a run: version 0, then step after step, each committed before the next begins.
+ * The loop of a run: its first version, then step after step, each committed before the next begins.
  *
  * The loop remembers nothing that is not in the database and the state folder: the next owner of the run begins with
  * `restore` and goes on as if nothing had happened.
  */
 
-import { hasReference } from "@hone/config";
-import { loadCritic } from "../critic/critic-state.ts";
+import { hasReference, startVersion } from "@hone/config";
 import { RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
-import { diskWait, WaitOwner } from "../report/wait.ts";
-import { checkWeights } from "../state/check-state.ts";
+import { WaitOwner } from "../report/wait.ts";
 import { exportCheckpoint, isCheckpointDue } from "../state/checkpoints.ts";
+import { keepState } from "../state/kept-states.ts";
 import { loadState } from "../state/load-state.ts";
 import { isEvaluationDue } from "../state/state-cadence.ts";
 import { removeOldStates } from "../state/write-state.ts";
-import { commitVersion } from "../step/commit.ts";
 import { trainStep } from "../step/train-step.ts";
 import { evaluate } from "./evaluation.ts";
+import { loadReference, makeFirstVersion } from "./first-version.ts";
 import { replay } from "./replay.ts";
 import type { RequestedControl } from "./requested-control.ts";
 import type { RunContext } from "./run-context.ts";
-import { warmStart } from "./warm-start.ts";
 
 /**
- * Runs until the last step is committed, evaluated and exported; without steps, until version 0 is evaluated.
+ * Runs until the last step is committed, evaluated and exported; without steps, until the first version is evaluated.
  * @throws the reason of the context's signal.
  */
 export async function runLoop(context: RunContext, requested: RequestedControl): Promise<void> {
@@ -33,7 +31,7 @@ export async function runLoop(context: RunContext, requested: RequestedControl):
   await restore(context);
   for (;;) {
     signal.throwIfAborted();
-    const version = progress.version ?? 0;
+    const version = progress.version ?? startVersion(config);
     if (isEvaluationDue(config, version)) await evaluate(context, version);
     if (isCheckpointDue(config, version)) await exportCheckpoint(context, version);
     if (version >= config.trainer.steps) return;
@@ -42,7 +40,7 @@ export async function runLoop(context: RunContext, requested: RequestedControl):
   }
 }
 
-/** Brings the engine and the published state to the last commit; makes version 0 where there is none. */
+/** Brings the engine and the published state to the last commit; makes the first version where there is none. */
 async function restore(context: RunContext): Promise<void> {
   const { run, reporter, ledger, progress, tasks } = context;
   if (progress.version === undefined) {
@@ -58,6 +56,7 @@ async function restore(context: RunContext): Promise<void> {
     tasks.record(visits);
   }
   const needsOptimizer = version < run.config.trainer.steps;
+  await keepState(context); // the previous owner may have died before it did
   await removeOldStates(context, {
     committed: run.stateFolder,
     recovery: needsOptimizer ? recovery?.folder : undefined,
@@ -82,78 +81,7 @@ async function restore(context: RunContext): Promise<void> {
     { text: "the database (last step)", owner: WaitOwner.database },
     () => ledger.step(run.runId, version),
   );
-  if (version > 0 && step !== undefined) sendStepEvent(context, version, step);
-}
-
-/** Makes version 0: the first weights, or what the warm start trains from them or from an earlier owner's saved state. */
-async function makeFirstVersion(context: RunContext): Promise<void> {
-  const { run, engine, reporter, progress } = context;
-  const { warmStart: warmStartConfig } = run.config;
-  if (warmStartConfig !== undefined) reporter.phase(RunPhase.warmStart, 0);
-  // Before anything is trained, so that what cannot be learnt is reported at once and not after hours.
-  await context.supervised.check();
-  const { recovery } = progress;
-  if (recovery !== undefined) {
-    await loadState(context, recovery, { hasOptimizer: true });
-  }
-  await removeOldStates(context, { recovery: recovery?.folder, epoch: run.epoch });
-  // Both at once: the rollouts of a scripted policy need no engine, and an engine handles its calls in order.
-  const [, trained] = await Promise.all([
-    recovery === undefined ? engine.initialise() : undefined,
-    warmStartConfig === undefined ? [] : warmStart(context, warmStartConfig),
-  ]);
-  if (hasReference(run.config)) await keepReference(context);
-  await commitVersion(context, { version: 0, trained, metrics: {} });
-  await loadFirstCritic(context);
-}
-
-/** The critic of version 0 is made on the disk, of the policy's weights. */
-async function loadFirstCritic({
-  critic,
-  progress,
-  folders,
-  reporter,
-}: Pick<RunContext, "critic" | "progress" | "folders" | "reporter">): Promise<void> {
-  const { recovery } = progress;
-  if (critic === undefined || recovery === undefined) return;
-  await reporter.untilAvailable(diskWait(recovery.folder), () =>
-    loadCritic({ critic }, folders.absolute(recovery.folder), recovery.files),
-  );
-}
-
-/** Stores version 0 as the reference before it is committed, so that every later owner finds it. */
-async function keepReference({
-  run,
-  engine,
-  folders,
-  reporter,
-}: Pick<RunContext, "run" | "engine" | "folders" | "reporter">): Promise<void> {
-  const { reference } = folders;
-  await reporter.untilAvailable(diskWait(reference), () =>
-    folders.writeReference(run.epoch, (folder) => engine.saveWeights(folder)),
-  );
-  await engine.loadReference(folders.absolute(reference));
-}
-
-/** Loads the reference, whose weights must be those that version 0 was committed with. */
-async function loadReference({
-  run,
-  engine,
-  folders,
-  reporter,
-  ledger,
-}: Pick<RunContext, "run" | "engine" | "folders" | "reporter" | "ledger">): Promise<void> {
-  const folder = folders.absolute(folders.reference);
-  const digest = await reporter.untilAvailable(
-    { text: "the database (version 0)", owner: WaitOwner.database },
-    () => ledger.stateDigest(run.runId, 0),
-  );
-  await reporter.untilAvailable(diskWait(folders.reference), () =>
-    folders.using(folders.reference, async () => {
-      if (digest !== undefined) await checkWeights(folder, digest);
-      await engine.loadReference(folder);
-    }),
-  );
+  if (version > startVersion(run.config) && step !== undefined) sendStepEvent(context, version, step);
 }
 
 async function pauseIfAsked(

@@ -25,15 +25,21 @@ export interface CommittedState {
   readonly files: StateFiles;
 }
 
+export interface ExpectedFiles {
+  readonly hasOptimizer: boolean;
+  readonly beside?: string;
+}
+
 /**
  * Compares every file with the digest that the commit recorded.
- * @param hasOptimizer whether the optimizer must be there, for a state whose files were not recorded.
+ * @param expected.hasOptimizer whether the optimizer must be there, for a state whose files were not recorded.
+ * @param expected.beside a file of the folder that does not belong to the state.
  * @throws {BrokenStateError} naming the file that was changed, is missing, or does not belong to the state.
  */
 export async function checkState(
   folder: string,
   { digest, files }: CommittedState,
-  { hasOptimizer }: { readonly hasOptimizer: boolean },
+  { hasOptimizer, beside }: ExpectedFiles,
 ): Promise<void> {
   if (Object.keys(files).length === 0) {
     await checkUnrecorded(folder, digest, hasOptimizer);
@@ -45,7 +51,9 @@ export async function checkState(
     if (!found.includes(name)) throw missing(file);
     await checkFile(file, expected);
   }
-  const foreign = found.find((name) => !(name in files) && !path.basename(name).startsWith("."));
+  const foreign = found.find(
+    (name) => !(name in files) && name !== beside && !path.basename(name).startsWith("."),
+  );
   if (foreign === undefined) return;
   throw new BrokenStateError(
     `The file ${path.join(folder, foreign)} was not there when this state was committed, and could be read in place of one that was`,

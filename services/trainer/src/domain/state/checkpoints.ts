@@ -1,17 +1,18 @@
 /** Checkpoints for people: Hugging Face folders of chosen versions. The state of a run does not depend on them. */
 
-import { isTraining, type RunConfig } from "@hone/config";
+import { isTraining, type RunConfig, startVersion } from "@hone/config";
 import { diskWait } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
 
 /**
- * Whether a version is exported: every n-th is, and the last. Version 0 is exported only where no step follows it, and
- * nothing is exported where the run does not train.
+ * Whether a version is exported: every n-th is, and the last. The one that the run begins with is exported only where no step
+ * follows it, and nothing is exported where the run does not train.
  */
 export function isCheckpointDue(config: RunConfig, version: number): boolean {
   if (!isTraining(config)) return false;
   const { steps, checkpoint } = config.trainer;
-  return version === steps || (version > 0 && checkpoint.every > 0 && version % checkpoint.every === 0);
+  if (version === steps) return true;
+  return version > startVersion(config) && checkpoint.every > 0 && version % checkpoint.every === 0;
 }
 
 /** Exports the current version unless its folder exists, and removes the oldest checkpoints beyond the run's `keep`. */

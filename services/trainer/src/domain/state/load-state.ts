@@ -3,7 +3,7 @@
 import { loadCritic } from "../critic/critic-state.ts";
 import { diskWait } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
-import { type CommittedState, checkState } from "./check-state.ts";
+import { type CommittedState, checkState, type ExpectedFiles } from "./check-state.ts";
 
 type StateContext = Pick<RunContext, "engine" | "critic" | "folders" | "reporter">;
 
@@ -20,7 +20,7 @@ export interface PlacedState extends CommittedState {
 export async function loadState(
   { engine, critic, folders, reporter }: StateContext,
   state: PlacedState,
-  expected: { readonly hasOptimizer: boolean },
+  expected: ExpectedFiles,
 ): Promise<void> {
   const folder = folders.absolute(state.folder);
   await reporter.untilAvailable(diskWait(state.folder), () =>

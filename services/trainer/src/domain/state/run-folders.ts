@@ -9,6 +9,8 @@
  *   runs/<run>/state/.new-start-<epoch>/       weights that training starts from, while workers of other nodes read them
  *   runs/<run>/state/reference/                weights of version 0, where the run has a KL term against them
  *   runs/<run>/rollouts/<step>-<epoch>/        the rollouts of a step, where the run keeps them
+ *   runs/<run>/kept-states/<version>/          the whole state of a version that a replay may begin with, where the run keeps such
+ *   runs/<run>/kept-states/.new-<version>-<epoch>/  the same while it is written
  *   runs/<run>/checkpoints/step-<k>/           Hugging Face folders for people
  *   runs/<run>/checkpoints/.new-step-<k>-<epoch>/   the same while it is written
  *
@@ -103,6 +105,21 @@ export class RunFolders {
     return new Map(kept.map(({ step, epoch }) => [step, this.rollouts(step, epoch)]));
   }
 
+  /** The folder that holds the states that a replay may begin with, where the run keeps such. */
+  get allKeptStates(): string {
+    return `${this.#run}/kept-states`;
+  }
+
+  /** At the same depth as a state, for the reason that holds for {@link reference}. */
+  keptState(version: number): string {
+    return `${this.allKeptStates}/${version}`;
+  }
+
+  /** The versions whose states are kept, ascending. */
+  keptStates(): Promise<number[]> {
+    return this.#numbersIn(this.allKeptStates, /^(\d+)$/);
+  }
+
   /** The folders of another run, below the same state folder. */
   ofRun(runId: string): RunFolders {
     return new RunFolders(this.#stateRoot, runId);
@@ -137,6 +154,20 @@ export class RunFolders {
     write: (folder: string) => Promise<unknown>,
   ): Promise<void> {
     await this.#writeOnce(this.checkpoint(step), epoch, write);
+  }
+
+  /**
+   * Keeps the state of a committed version unless that is done, and removes what owners of earlier epochs left unfinished.
+   * @throws {FolderRefusedError} as {@link writeWhole} does.
+   */
+  async writeKeptState(
+    version: number,
+    epoch: number,
+    write: (folder: string) => Promise<unknown>,
+  ): Promise<void> {
+    const folder = this.keptState(version);
+    if (!(await this.exists(folder))) await this.#writeOnce(folder, epoch, write);
+    await this.using(this.allKeptStates, () => this.#removeUnfinished(this.allKeptStates, epoch));
   }
 
   /**
@@ -236,12 +267,16 @@ export class RunFolders {
   }
 
   /** Steps of the existing checkpoints, ascending. */
-  async checkpoints(): Promise<number[]> {
-    const folder = `${this.#run}/checkpoints`;
-    const names = await this.using(folder, () => namesIn(this.absolute(folder)));
+  checkpoints(): Promise<number[]> {
+    return this.#numbersIn(`${this.#run}/checkpoints`, /^step-(\d+)$/);
+  }
+
+  /** The numbers in the names in a folder, ascending. */
+  async #numbersIn(relative: string, name: RegExp): Promise<number[]> {
+    const names = await this.using(relative, () => namesIn(this.absolute(relative)));
     return names
-      .map((name) => /^step-(\d+)$/.exec(name)?.[1])
-      .filter((step) => step !== undefined)
+      .map((each) => name.exec(each)?.[1])
+      .filter((number) => number !== undefined)
       .map(Number)
       .sort((a, b) => a - b);
   }
@@ -252,15 +287,20 @@ export class RunFolders {
   }
 
   async #removeOldCheckpoints(keep: number, epoch: number): Promise<void> {
-    const folder = this.absolute(`${this.#run}/checkpoints`);
+    await this.#removeUnfinished(`${this.#run}/checkpoints`, epoch);
+    for (const step of (await this.checkpoints()).slice(0, -keep)) {
+      await rm(this.absolute(this.checkpoint(step)), { recursive: true, force: true });
+    }
+  }
+
+  /** Removes what owners of earlier epochs left unfinished in a folder whose folders are written once. */
+  async #removeUnfinished(relative: string, epoch: number): Promise<void> {
+    const folder = this.absolute(relative);
     for (const name of await namesIn(folder)) {
-      const madeBy = /^\.new-step-\d+-(\d+)$/.exec(name)?.[1];
+      const madeBy = /^\.new-(?:step-)?\d+-(\d+)$/.exec(name)?.[1];
       if (madeBy !== undefined && Number(madeBy) < epoch) {
         await rm(path.join(folder, name), { recursive: true, force: true });
       }
-    }
-    for (const step of (await this.checkpoints()).slice(0, -keep)) {
-      await rm(this.absolute(this.checkpoint(step)), { recursive: true, force: true });
     }
   }
 

@@ -1,6 +1,6 @@
 /**
  * Decides which versions are written with the optimizer: all of them where that costs little, every n-th where the state is
- * large, and those after which the stream of episodes would have no room (episode-room.ts).
+ * large, those that are kept for replays, and those after which the stream of episodes would have no room (episode-room.ts).
  *
  * The weights of each version are written in any case, because the replicas load them. Where a version was written without
  * the optimizer, a restart computes its state again: from the last state that has it, by the steps since (see replay.ts).
@@ -8,7 +8,7 @@
  * And which versions are evaluated, whose episodes take room as well.
  */
 
-import { isTraining, type RunConfig } from "@hone/config";
+import { isTraining, type RunConfig, startVersion } from "@hone/config";
 import type { Recovery } from "../run/run-record.ts";
 import type { TrainingEngine } from "../step/training-engine.ts";
 
@@ -24,7 +24,14 @@ export function isWholeStateDue(config: RunConfig, engine: SizedEngine, version:
   if (!isTraining(config)) return false;
   const { steps, stateEvery } = config.trainer;
   const interval = stateInterval(engine, stateEvery);
-  return interval === 1 || (version % interval === 0 && version < steps);
+  if (interval === 1) return true;
+  return version < steps && (version % interval === 0 || version === startVersion(config));
+}
+
+/** Whether the state of a version is kept, so that a replay can begin with it; none begins after the last version. */
+export function isKeptStateDue({ trainer }: Pick<RunConfig, "trainer">, version: number): boolean {
+  const { keepStates, steps } = trainer;
+  return keepStates > 0 && version % keepStates === 0 && version < steps;
 }
 
 /** The number of versions from one state with the optimizer to the next. @param stateEvery the run file's setting */
@@ -44,5 +51,6 @@ export function isReplayFree(config: RunConfig, recovery: Recovery | undefined, 
 export function isEvaluationDue(config: RunConfig, version: number): boolean {
   if (config.dataset.eval === undefined) return false;
   const { steps, eval: evaluation } = config.trainer;
-  return version === 0 || version === steps || (evaluation.every > 0 && version % evaluation.every === 0);
+  const isEnd = version === startVersion(config) || version === steps;
+  return isEnd || (evaluation.every > 0 && version % evaluation.every === 0);
 }

@@ -8,9 +8,11 @@
  *
  * C1: a crash before 2 leaves an orphan folder, which the next owner removes; the step is made again from the episodes.
  * C2: a crash between 2 and 3 is repaired by the next owner, which publishes what the row says.
+ *     So is one between 2 and the keeping of a state that replays may begin with (kept-states.ts).
  * C3: when the answer of 2 is lost, the row shows whether the commit took effect.
  */
 
+import { startVersion } from "@hone/config";
 import { criticWriter } from "../critic/critic-state.ts";
 import { OwnershipLostError } from "../errors.ts";
 import type { GatheredTroubles } from "../report/run-status.ts";
@@ -18,7 +20,8 @@ import { RunPhase } from "../report/run-status.ts";
 import { WaitOwner } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { isWholeStateWanted } from "../state/episode-room.ts";
-import { isEvaluationDue, isReplayFree, isWholeStateDue } from "../state/state-cadence.ts";
+import { keepState } from "../state/kept-states.ts";
+import { isEvaluationDue, isKeptStateDue, isReplayFree, isWholeStateDue } from "../state/state-cadence.ts";
 import { removeOldStates, writeState } from "../state/write-state.ts";
 import type { Commit, CompleteGroup, TaskVisitRow } from "./ledger.ts";
 
@@ -60,6 +63,7 @@ export async function commitVersion(
   reporter.phase(RunPhase.commit, version);
   const isWhole =
     isWholeStateDue(run.config, { stateBytes: stateBytesOf(context) }, version) ||
+    isKeptStateDue(run.config, version) ||
     (await isWholeStateWanted(context, version, stepBytes + evaluationBytes(context, version, stepBytes)));
   const stateFolder = folders.state(version, run.epoch);
   const writeCritic = isWhole ? criticWriter(context, version) : undefined;
@@ -68,6 +72,7 @@ export async function commitVersion(
     runId: run.runId,
     epoch: run.epoch,
     version,
+    isFirst: version === startVersion(run.config),
     stateFolder,
     stateDigest: digest,
     stateFiles: files,
@@ -92,6 +97,7 @@ export async function commitVersion(
   const committed = performance.now();
   await reporter.publish({ version, location: stateFolder, digest, oldestVersion: version }); // 3
   const published = performance.now();
+  if (isWhole) await keepState(context);
   await removeOldStates(context, {
     committed: stateFolder,
     recovery: isReplayFree(run.config, progress.recovery, version) ? undefined : progress.recovery?.folder,

@@ -70,6 +70,8 @@ export interface Commit {
   readonly runId: string;
   readonly epoch: number;
   readonly version: number;
+  /** Whether the run begins with this version; otherwise it follows the version before it. */
+  readonly isFirst: boolean;
   /** Folder of the state, relative to the state folder. */
   readonly stateFolder: string;
   readonly stateDigest: string;
