@@ -27,6 +27,8 @@ export interface LakeRunOptions {
   readonly maxStaleness?: number;
   readonly onNewVersion?: RunConfig["trainer"]["onNewVersion"];
   readonly keepsRollouts?: boolean;
+  readonly keepStates?: number;
+  readonly kl?: Partial<RunConfig["algorithm"]["kl"]>;
   /** Keys of the environment's configuration. */
   readonly environment?: Readonly<Record<string, unknown>>;
 }
@@ -53,6 +55,7 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
       algorithm: {
         ...algorithm,
         advantage: options.advantage ?? algorithm.advantage,
+        kl: { ...algorithm.kl, ...options.kl },
         dynamicSampling: options.dynamicSampling,
       },
       trainer: {
@@ -64,6 +67,7 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
         maxStaleness: options.maxStaleness ?? 0,
         onNewVersion: options.onNewVersion ?? "recompute",
         keepRollouts: options.keepsRollouts ?? false,
+        keepStates: options.keepStates ?? 0,
         optimizer: {
           ...trainer.optimizer,
           schedule: {
