@@ -121,7 +121,7 @@ describe("a run of a pretrained model", () => {
           loss: { ...algorithm.loss, entropy: 0.1 },
           kl: { coefficient: 0.05, kind: "k3" },
         },
-        trainer: { ...trainer, steps },
+        trainer: { ...trainer, steps, keepRollouts: true, keepStates: 1 },
       };
     };
     const digestOf = async ({ runId }: FinishedRun) =>
@@ -163,6 +163,12 @@ describe("a run of a pretrained model", () => {
         killed.steps.map(({ metrics }) => metrics["kl/mean"]),
         calm.steps.map(({ metrics }) => metrics["kl/mean"]),
       );
+    });
+
+    test("a replay that begins with kept adapters and version 0 as its reference ends with the same bits", async () => {
+      const { code, output } = await stack.hone("replay", calm.runId, "--from", "3");
+      assert.equal(code, 0, output);
+      assert.match(output, /version 3 has the same weights in both, bit for bit/);
     });
 
     test("its states and checkpoints hold only adapters, with the public name of their base model", async () => {

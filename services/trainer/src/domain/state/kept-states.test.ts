@@ -11,10 +11,10 @@ import { RunFolders } from "./run-folders.ts";
 const DEMONSTRATIONS = { kind: "sft", policy: "p", tasks: 4, epochs: 2, batchSize: 2 };
 const TRAINER = {
   steps: 5,
-  stateEvery: 3,
+  stateEvery: 100,
   keepRollouts: true,
   keepStates: 2,
-  checkpoint: { every: 0, keep: 1 },
+  checkpoint: { every: 2, keep: 3 },
   eval: { every: 0 },
   optimizer: { kind: "adamw", learningRate: 0.1, schedule: { kind: "linear", warmupSteps: 2 } },
 };
@@ -49,10 +49,14 @@ describe("a replay from a kept state", () => {
       const folders = new RunFolders(root.path, RECORDED);
       assert.deepEqual(await folders.keptStates(), [0, 2, 4]);
       for (const from of [1, 3, 5]) {
-        await rm(path.join(root.path, "runs", "test-1", "state"), { recursive: true, force: true });
+        for (const made of ["state", "checkpoints"])
+          await rm(path.join(root.path, "runs", "test-1", made), { recursive: true, force: true });
         const world = replayOf(configOf(), from);
         let count = 0;
-        world.point = (point) => void (point === "after commit" && count++);
+        world.point = (point) => {
+          if (point !== "after commit") return;
+          if (count++ === 0) assert.equal(world.run.recovery?.version, from - 1, "a restart could not go on");
+        };
         await tenure(world, root.path);
         assert.equal(world.run.stateDigest, recorded.run.stateDigest, `from step ${from}`);
         assert.equal(count, 5 - from + 2, `the commits from step ${from}`);
