@@ -71,6 +71,9 @@ describe("a replay from a kept state", () => {
           told,
           Array.from({ length: 5 - from + 1 }, (_, i) => from + i),
         );
+        assert.deepEqual([...new Set(world.records.map(({ version }) => version))], [from - 1, 5]);
+        const exported = [2, 4, 5].filter((version) => version >= from);
+        assert.deepEqual(await new RunFolders(root.path, "test-1").checkpoints(), exported);
         for (const version of [from, 5]) {
           const { loss: _, ...figures } = world.steps.get(version)!.metrics;
           const { loss: _of, ...then } = recorded.steps.get(version)!.metrics;
@@ -117,6 +120,20 @@ describe("a replay from a kept state", () => {
       const told = events.flatMap(({ event }) => (event.kind === "step" ? [event.step] : []));
       assert.deepEqual(told, [3, 4], where);
     }
+  });
+
+  test("does not go on with another reference than the one that was kept", async () => {
+    const config = KINDS["a run with a KL term against its first version"]!();
+    await using root = await newRoot("replay");
+    await record(root.path, config);
+    const world = replayOf(config, 3);
+    world.point = (point) => {
+      if (point === "after commit" && world.run.version === 3) throw new Death(point);
+    };
+    await assert.rejects(tenure(world, root.path), Death);
+    const folders = new RunFolders(root.path, "test-1");
+    await writeFile(path.join(folders.absolute(folders.reference), "model.safetensors"), "others");
+    await assert.rejects(tenure(world, root.path), /reference\/model\.safetensors was changed/);
   });
 
   test("does not go on from a state that was changed, and names the file", async () => {
