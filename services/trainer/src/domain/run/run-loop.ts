@@ -6,20 +6,25 @@
  */
 
 import { hasReference, startVersion } from "@hone/config";
+import { carriedKlFigures } from "../credit/kl-reward.ts";
+import { loadCritic } from "../critic/critic-state.ts";
+import { recallRunFile } from "../groups/keep-groups.ts";
 import { RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
-import { WaitOwner } from "../report/wait.ts";
+import { diskWait, WaitOwner } from "../report/wait.ts";
 import { exportCheckpoint, isCheckpointDue } from "../state/checkpoints.ts";
 import { keepState } from "../state/kept-states.ts";
-import { loadState } from "../state/load-state.ts";
+import { loadKeptState, loadState } from "../state/load-state.ts";
+import { keepReference, loadReference } from "../state/reference.ts";
 import { isEvaluationDue } from "../state/state-cadence.ts";
 import { removeOldStates } from "../state/write-state.ts";
+import { commitVersion } from "../step/commit.ts";
 import { trainStep } from "../step/train-step.ts";
 import { evaluate } from "./evaluation.ts";
-import { loadReference, makeFirstVersion } from "./first-version.ts";
 import { replay } from "./replay.ts";
 import type { RequestedControl } from "./requested-control.ts";
 import type { RunContext } from "./run-context.ts";
+import { warmStart } from "./warm-start.ts";
 
 /**
  * Runs until the last step is committed, evaluated and exported; without steps, until the first version is evaluated.
@@ -82,6 +87,64 @@ async function restore(context: RunContext): Promise<void> {
     () => ledger.step(run.runId, version),
   );
   if (version > startVersion(run.config) && step !== undefined) sendStepEvent(context, version, step);
+}
+
+/** Makes the first version and commits it. */
+function makeFirstVersion(context: RunContext): Promise<void> {
+  const isFromKept = context.run.config.replay?.from !== undefined;
+  return isFromKept ? takeKeptVersion(context) : makeVersionZero(context);
+}
+
+/** Makes version 0: the first weights, or what the warm start trains from them or from an earlier owner's saved state. */
+async function makeVersionZero(context: RunContext): Promise<void> {
+  const { run, engine, reporter, progress } = context;
+  const { warmStart: warmStartConfig } = run.config;
+  if (warmStartConfig !== undefined) reporter.phase(RunPhase.warmStart, 0);
+  // Before anything is trained, so that what cannot be learnt is reported at once and not after hours.
+  await context.supervised.check();
+  const { recovery } = progress;
+  if (recovery !== undefined) {
+    await loadState(context, recovery, { hasOptimizer: true });
+  }
+  await removeOldStates(context, { recovery: recovery?.folder, epoch: run.epoch });
+  // Both at once: the rollouts of a scripted policy need no engine, and an engine handles its calls in order.
+  const [, trained] = await Promise.all([
+    recovery === undefined ? engine.initialise() : undefined,
+    warmStartConfig === undefined ? [] : warmStart(context, warmStartConfig),
+  ]);
+  if (hasReference(run.config)) await keepReference(context);
+  await commitVersion(context, { version: 0, trained, metrics: {} });
+  await loadFirstCritic(context);
+}
+
+/** Goes on from a state that the run that is replayed kept. */
+async function takeKeptVersion(context: RunContext): Promise<void> {
+  const { run, supervised } = context;
+  await supervised.check();
+  await removeOldStates(context, { recovery: undefined, epoch: run.epoch });
+  if (hasReference(run.config)) {
+    await loadKeptState(context, 0);
+    await keepReference(context);
+  }
+  const version = startVersion(run.config);
+  const { metrics } = await loadKeptState(context, version);
+  const { algorithm } = await recallRunFile(context);
+  const carried = carriedKlFigures(run.config.algorithm.reward.kl, algorithm.reward.kl, metrics);
+  await commitVersion(context, { version, trained: [], metrics: carried });
+}
+
+/** The critic of version 0 is made on the disk, of the policy's weights. */
+async function loadFirstCritic({
+  critic,
+  progress,
+  folders,
+  reporter,
+}: Pick<RunContext, "critic" | "progress" | "folders" | "reporter">): Promise<void> {
+  const { recovery } = progress;
+  if (critic === undefined || recovery === undefined) return;
+  await reporter.untilAvailable(diskWait(recovery.folder), () =>
+    loadCritic({ critic }, folders.absolute(recovery.folder), recovery.files),
+  );
 }
 
 async function pauseIfAsked(

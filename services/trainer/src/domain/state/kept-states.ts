@@ -14,12 +14,12 @@ import { z } from "zod";
 import { BrokenKeptStateError } from "../errors.ts";
 import { diskWait, WaitOwner } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
+import type { CommittedState } from "./check-state.ts";
 import { linkOrCopy } from "./link-or-copy.ts";
-import { loadState, type PlacedState } from "./load-state.ts";
 import { isKeptStateDue } from "./state-cadence.ts";
 
 /** The record of a kept state, beside its files. */
-const RECORD = "kept.json";
+export const KEPT_RECORD = "kept.json";
 
 const recordSchema = z.strictObject({
   /** SHA-256 of the weights, and of each file, as the commit recorded them. */
@@ -30,7 +30,9 @@ const recordSchema = z.strictObject({
 });
 
 /** A state that was kept, with the figures of its step. */
-export interface KeptState extends PlacedState {
+export interface KeptState extends CommittedState {
+  /** Relative to the state folder. */
+  readonly folder: string;
   readonly metrics: Readonly<Record<string, number>>;
 }
 
@@ -60,7 +62,7 @@ export async function keepState({
         await mkdir(path.dirname(kept), { recursive: true });
         await linkOrCopy(path.join(state, name), kept);
       }
-      await writeFile(path.join(unfinished, RECORD), record);
+      await writeFile(path.join(unfinished, KEPT_RECORD), record);
     }),
   );
 }
@@ -72,7 +74,7 @@ export async function readKeptState(
 ): Promise<KeptState> {
   const recorded = folders.ofRun(run.config.replay!.run);
   const folder = recorded.keptState(version);
-  const file = path.join(recorded.absolute(folder), RECORD);
+  const file = path.join(recorded.absolute(folder), KEPT_RECORD);
   return reporter.untilAvailable(diskWait(folder), () =>
     recorded.using(folder, async () => {
       try {
@@ -82,17 +84,4 @@ export async function readKeptState(
       }
     }),
   );
-}
-
-/**
- * Gives the engine and the critic a version of the run that is replayed (Q2).
- * @throws {BrokenKeptStateError | BrokenStateError} when it is not what was kept.
- */
-export async function loadKeptState(
-  context: Pick<RunContext, "run" | "engine" | "critic" | "folders" | "reporter">,
-  version: number,
-): Promise<KeptState> {
-  const kept = await readKeptState(context, version);
-  await loadState(context, kept, { hasOptimizer: true, beside: RECORD });
-  return kept;
 }

@@ -1,9 +1,10 @@
-/** Takes the state to go on from, of those that earlier tenures left. */
+/** Takes the state to go on from, of those that earlier tenures left or that another run kept. */
 
 import { loadCritic } from "../critic/critic-state.ts";
 import { diskWait } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { type CommittedState, checkState, type ExpectedFiles } from "./check-state.ts";
+import { KEPT_RECORD, type KeptState, readKeptState } from "./kept-states.ts";
 
 type StateContext = Pick<RunContext, "engine" | "critic" | "folders" | "reporter">;
 
@@ -30,4 +31,17 @@ export async function loadState(
       await loadCritic({ critic }, folder, state.files);
     }),
   );
+}
+
+/**
+ * Gives the engine and the critic a version of the run that is replayed.
+ * @throws {BrokenKeptStateError | BrokenStateError} when it is not what was kept.
+ */
+export async function loadKeptState(
+  context: Pick<RunContext, "run" | "engine" | "critic" | "folders" | "reporter">,
+  version: number,
+): Promise<KeptState> {
+  const kept = await readKeptState(context, version);
+  await loadState(context, kept, { hasOptimizer: true, beside: KEPT_RECORD });
+  return kept;
 }
