@@ -58,11 +58,12 @@ export {
   startVersion,
   teacherName,
 } from "./run-file/schema/run-kind.ts";
-export type {
-  LoraConfig,
-  ModelInit,
-  PretrainedModel,
-  RunConfig,
+export {
+  type LoraConfig,
+  MIN_DEADLINE_MS,
+  type ModelInit,
+  type PretrainedModel,
+  type RunConfig,
 } from "./run-file/schema/schema.ts";
 export type { FileSource, RowFilter, RowSource, TaskSource } from "./run-file/schema/sources.ts";
 export { environmentInteger, readEnvironment } from "./service-env.ts";

@@ -25,6 +25,8 @@ import { fileSourceSchema, taskSourceSchema } from "./sources.ts";
 
 const MAX_TASKS_PER_STEP = 10_000;
 const MAX_GROUP_SIZE = 1_024;
+/** The shortest time limit of an attempt. */
+export const MIN_DEADLINE_MS = 100;
 /** As many jobs of a run as the queue holds. */
 const MAX_CONCURRENCY = 50_000;
 /** Names of scripted policies are part of the spans, rows and messages of every rollout. */
@@ -262,7 +264,7 @@ export const runFileKeys = z.strictObject({
     maxTurns: wholeNumber.min(1).max(1_000).default(10),
     maxContextTokens: wholeNumber.min(1).max(1_048_576).default(4_096),
     /** Time limit of one attempt; waiting for Hone's own services does not count. */
-    deadlineMs: wholeNumber.min(100).max(86_400_000).default(60_000),
+    deadlineMs: wholeNumber.min(MIN_DEADLINE_MS).max(86_400_000).default(60_000),
     /** Ends attempts that take much longer than those of earlier steps did; absent = only deadlineMs ends them. */
     deadline: z
       .strictObject({

@@ -10,7 +10,7 @@
  * D4: Evaluations and the warm start keep deadlineMs.
  */
 
-import type { RunConfig } from "@hone/config";
+import { MIN_DEADLINE_MS, type RunConfig } from "@hone/config";
 import { Outcome } from "@hone/core";
 import { type MetricSet, Reduction } from "@hone/rl";
 import type { RunReporter } from "../report/run-reporter.ts";
@@ -37,8 +37,6 @@ const TIMED_OUTCOMES: ReadonlySet<Outcome> = new Set([
   Outcome.truncated,
   Outcome.timedOut,
 ]);
-/** The least value of deadlineMs too. */
-const MIN_DEADLINE_MS = 100;
 
 /** What a step tells about the times of its attempts. */
 interface SeenTimes {
