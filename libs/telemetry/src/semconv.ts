@@ -200,6 +200,8 @@ export const MetricName = {
   episodes: "episodes",
   groupsUsed: "groups/used",
   groupsFlat: "groups/flat",
+  groupsAhead: "groups/ahead",
+  groupsReady: "groups/ready",
   groupsOpen: "groups/open",
   groupsTooOld: "groups/too_old",
   rolloutsWaiting: "rollouts/waiting",
@@ -241,6 +243,16 @@ export const METRICS: Readonly<Record<MetricName, MetricInfo>> = {
   episodes: { unit: "{episode}", reduce: Reduce.sum, description: "rollouts made" },
   "groups/used": { unit: "{group}", reduce: Reduce.sum, description: "groups that gave a gradient" },
   "groups/flat": { unit: "{group}", reduce: Reduce.sum, description: "groups whose rewards are all equal" },
+  "groups/ahead": {
+    unit: "{group}",
+    reduce: Reduce.last,
+    description: "groups that may be played beyond those of the step",
+  },
+  "groups/ready": {
+    unit: "{group}",
+    reduce: Reduce.last,
+    description: "groups that were complete when the step began",
+  },
   "groups/open": {
     unit: "{group}",
     reduce: Reduce.last,

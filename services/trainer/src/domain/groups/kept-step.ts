@@ -87,7 +87,10 @@ const stepSchema = z.strictObject({
     .strictObject({
       tooOldCount: count,
       openCount: count,
-      waitingCount: count.default(0), // absent in the files of earlier releases
+      // Absent in the files of earlier releases.
+      waitingCount: count.default(0),
+      aheadCount: count.default(0),
+      readyCount: count.default(0),
     })
     .optional(),
 });
@@ -123,6 +126,8 @@ export function writeKeptStep(groups: KeptStep): Promise<Buffer> {
         tooOldCount: asynchronous.tooOldCount,
         openCount: asynchronous.openCount,
         waitingCount: asynchronous.waitingCount,
+        aheadCount: asynchronous.aheadCount,
+        readyCount: asynchronous.readyCount,
       },
     }),
   };

@@ -1,8 +1,9 @@
 /**
  * The groups of an asynchronous run (`trainer.maxStaleness: n` above 0) that are being played or wait to be trained.
  *
- * A1, capacity: before step k waits, as many groups are asked for as are missing from (n + 1) * tasksPerStep, or from what the
- *     remaining steps will train, whichever is less. So while a step trains, the rollouts of the next n steps are played.
+ * A1, capacity: before step k waits, as many groups are asked for as are missing from those that it trains and those that are played
+ *     ahead, of one to n steps (groups-ahead.ts), or from what the remaining steps will train, whichever is less. So while a step
+ *     trains, rollouts of the next steps are played.
  * A2, order: step k trains the groups that are complete first in the order of the stored stream.
  * A3, age: step k makes version k from version k - 1, and none of its tokens may be older than version k - 1 - n. agent-rollout
  *     ends a rollout that grows older. Its group is given up, and its task is asked for again before new tasks.
@@ -102,11 +103,11 @@ export class OpenGroups {
     return step !== undefined && step <= version;
   }
 
-  /** @returns how many groups are missing from the capacity before a step (A1). */
-  room(step: number): number {
+  /** @returns how many groups are missing from the capacity before a step (A1). @param ahead groups beyond those of the step. */
+  room(step: number, ahead: number): number {
     const { rollout, trainer } = this.#config;
-    const steps = Math.min(trainer.maxStaleness + 1, trainer.steps - step + 1);
-    return steps * rollout.tasksPerStep - this.#open.size;
+    const left = (trainer.steps - step + 1) * rollout.tasksPerStep;
+    return Math.max(0, Math.min(rollout.tasksPerStep + ahead, left) - this.#open.size);
   }
 
   /** @returns the index of the next group that a step asks for. */

@@ -117,6 +117,27 @@ describe("an asynchronous run", () => {
     assert.equal(world.ledger.size, 4);
   });
 
+  test("goes no further ahead than a step while groups are complete in time", async () => {
+    const { world, steps } = await runWith({ steps: 6, maxStaleness: 4 });
+    assert.deepEqual(
+      steps.map((metrics) => metrics["groups/ahead"]),
+      [2, 2, 2, 2, 2, 2],
+    );
+    assert.equal(world.groupRows.size, 6 * 2);
+    assert.ok(steps.every((metrics) => metrics["staleness/max"]! <= 1));
+  });
+
+  test("goes further ahead, up to maxStaleness steps, while steps have to wait for their groups", async () => {
+    const { steps } = await runWith({ steps: 7, maxStaleness: 3 }, (world) => {
+      // What is asked for ahead takes two more steps.
+      world.storedAt = (slot) => (slot.split === "train" && slot.task >= 2 ? slot.step + 2 : 0);
+    });
+    assert.deepEqual(
+      steps.slice(0, 4).map((metrics) => metrics["groups/ahead"]),
+      [2, 2, 4, 6],
+    );
+  });
+
   test("trains the same weights as a synchronous run where it may use no old token", async () => {
     const synchronous = await runWith({ steps: 1, maxStaleness: 0 });
     const asynchronous = await runWith({ steps: 1, maxStaleness: 3 });

@@ -12,6 +12,7 @@ import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import type { RunContext } from "../run/run-context.ts";
 import type { RunRecord } from "../run/run-record.ts";
 import type { CompleteGroup, TakenGroup } from "../step/ledger.ts";
+import { groupsAhead } from "./groups-ahead.ts";
 import type { OpenGroup, OpenGroups } from "./open-groups.ts";
 import { groupsOf, type PlayContext, type PlayedGroups, prepareGroups, rolloutsOf } from "./played-groups.ts";
 
@@ -35,8 +36,10 @@ export async function playOpenGroups(
   const { unknown } = openGroups;
   const contents = await tasks.at(unknown.map(({ cursor }) => cursor));
   openGroups.know(unknown.map((group, i) => ({ ...group, content: contents[i]! })));
+  const readyCount = completeGroups(context, step).length;
+  const aheadCount = await groupsAhead(context, step);
   for (;;) {
-    const asked = await withSpan(SpanName.stepBatch, { parent }, () => askGroups(context, step));
+    const asked = await withSpan(SpanName.stepBatch, { parent }, () => askGroups(context, step, aheadCount));
     tooOldCount += asked.tooOldCount;
     numPassedOver += asked.numPassedOver;
     const gathered = await withSpan(SpanName.stepRollouts, { parent }, () => gatherFirst(context, step));
@@ -63,6 +66,8 @@ export async function playOpenGroups(
       asynchronous: {
         taken,
         tooOldCount,
+        aheadCount,
+        readyCount,
         openCount: openGroups.size - taken.length,
         waitingCount: inbox.size,
       },
@@ -70,10 +75,23 @@ export async function playOpenGroups(
   }
 }
 
-/** Gives up the groups that have grown too old, and asks for as many as there is room for (A1, A3, A4). */
+/** @returns the open groups whose rollouts are all there, and which a step may train. */
+function completeGroups({ run, openGroups, inbox }: OpenContext, step: number): OpenGroup[] {
+  const isTooOld = tooOldFor(run, step);
+  return openGroups.known.filter((group) => {
+    const arrived = inbox.arrived(slotsOf(run, group));
+    return arrived.length === rolloutsPerGroup(run) && !arrived.some(isTooOld);
+  });
+}
+
+/**
+ * Gives up the groups that have grown too old, and asks for as many as there is room for (A1, A3, A4).
+ * @param ahead groups beyond those of the step.
+ */
 async function askGroups(
   { run, openGroups, tasks, ledger, inbox, reporter, gatherer }: OpenContext,
   step: number,
+  ahead: number,
 ): Promise<{ tooOldCount: number; numPassedOver: number }> {
   const isTooOld = tooOldFor(run, step);
   const isKnown = (rollout: ScoredRollout) => rollout.sequence <= openGroups.decidedAt; // A5
@@ -81,7 +99,7 @@ async function askGroups(
     inbox.arrived(slotsOf(run, group)).some((rollout) => isKnown(rollout) && isTooOld(rollout)),
   );
   const tooOldCount = givenUp.length;
-  const count = openGroups.room(step) + tooOldCount;
+  const count = openGroups.room(step, ahead) + tooOldCount;
   if (count === 0) return { tooOldCount, numPassedOver: 0 };
   const fresh = await tasks.next(openGroups.nextCursor, count - tooOldCount);
   const contents = [

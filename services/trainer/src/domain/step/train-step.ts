@@ -16,6 +16,7 @@ import {
 import { Attr, type Context, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
 import { type KlRewardContext, klRewardsOf } from "../credit/kl-reward.ts";
 import { squaresOf, valuesOf } from "../credit/score-rollouts.ts";
+import { addAheadFigures } from "../groups/groups-ahead.ts";
 import { keepGroups, recallGroups } from "../groups/keep-groups.ts";
 import { playGroups } from "../groups/play-groups.ts";
 import { playOpenGroups } from "../groups/play-open-groups.ts";
@@ -228,8 +229,10 @@ function addStalenessMetrics(
   metrics: MetricSet,
   step: number,
   trained: readonly ScoredRollout[],
-  { tooOldCount, openCount, waitingCount }: AsynchronousPart,
+  asynchronous: AsynchronousPart,
 ): void {
+  const { tooOldCount, openCount, waitingCount } = asynchronous;
+  addAheadFigures(metrics, asynchronous);
   metrics.add("groups/too_old", Reduction.sum, tooOldCount);
   metrics.add("groups/open", Reduction.last, openCount);
   metrics.add("rollouts/waiting", Reduction.last, waitingCount);

@@ -37,6 +37,8 @@ const GROUPS = [
       "groups/filtered",
       "groups/surplus",
       "sampling/batches",
+      "groups/ahead",
+      "groups/ready",
       "groups/open",
       "groups/too_old",
       "rollouts/waiting",

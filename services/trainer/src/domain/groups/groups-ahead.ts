@@ -1,0 +1,68 @@
+/**
+ * How far an asynchronous run plays ahead of the step that trains, at most `trainer.maxStaleness` steps (A1 of open-groups.ts).
+ *
+ * A rollout that is complete long before its step only grows old meanwhile. So a run goes further ahead only where the trainer would
+ * wait otherwise, and back where groups lie ready for longer than a step:
+ *
+ * H1: the first two steps play one step of groups ahead.
+ * H2: where fewer groups were complete when a step began than it trains, the next one goes twice as far.
+ * H3: where those of a whole further step were complete as well, it goes half a step less far, but never less than one step.
+ * H4: this follows from the figures of the committed step before, so the next owner of the run goes as far.
+ */
+
+import type { RunConfig } from "@hone/config";
+import { type MetricSet, Reduction } from "@hone/rl";
+import type { RunReporter } from "../report/run-reporter.ts";
+import { WaitOwner } from "../report/wait.ts";
+import type { RunRecord } from "../run/run-record.ts";
+import type { RunLedger } from "../step/ledger.ts";
+
+const Figure = {
+  /** Groups that the step played ahead at most. */
+  ahead: "groups/ahead",
+  /** Groups that were complete when the step began. */
+  ready: "groups/ready",
+} as const;
+
+export interface AheadContext {
+  readonly run: Pick<RunRecord, "runId" | "config">;
+  readonly ledger: Pick<RunLedger, "step">;
+  readonly reporter: Pick<RunReporter, "untilAvailable">;
+}
+
+/** @returns how many groups are played beyond those of a step. */
+export async function groupsAhead(
+  { run: { runId, config }, ledger, reporter }: AheadContext,
+  step: number,
+): Promise<number> {
+  const { tasksPerStep } = config.rollout;
+  if (config.trainer.maxStaleness === 1 || step <= 2) return tasksPerStep; // H1
+  const before = await reporter.untilAvailable(
+    { text: `the database (the figures of step ${step - 1})`, owner: WaitOwner.database },
+    () => ledger.step(runId, step - 1),
+  );
+  return nextAhead(config, before?.metrics ?? {}); // H4
+}
+
+/**
+ * @param before figures of the step before; where it has none of these, as in older runs, the run goes as far as it may.
+ * @returns how many groups the next step plays ahead (H2, H3).
+ */
+export function nextAhead(
+  { rollout: { tasksPerStep }, trainer: { maxStaleness } }: Pick<RunConfig, "rollout" | "trainer">,
+  before: Readonly<Record<string, number>>,
+): number {
+  const most = maxStaleness * tasksPerStep;
+  const { [Figure.ahead]: ahead = most, [Figure.ready]: ready = tasksPerStep } = before;
+  if (ready < tasksPerStep) return Math.min(most, 2 * ahead);
+  return ready < 2 * tasksPerStep ? ahead : Math.max(tasksPerStep, ahead - Math.ceil(tasksPerStep / 2));
+}
+
+/** Adds the figures of a step from which the next one follows. */
+export function addAheadFigures(
+  metrics: MetricSet,
+  { aheadCount, readyCount }: { readonly aheadCount: number; readonly readyCount: number },
+): void {
+  metrics.add(Figure.ahead, Reduction.last, aheadCount);
+  metrics.add(Figure.ready, Reduction.last, readyCount);
+}
