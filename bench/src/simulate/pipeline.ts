@@ -2,8 +2,10 @@
  * Simulates the steps of a run: rollouts on engines and tools, training, publication. It follows the rules by which the trainer
  * asks for groups and takes them (services/trainer/src/domain/groups/).
  *
- * P1: Before a step the trainer asks for groups until (maxStaleness + 1) steps of them are out, but never for more than the
- *     remaining steps train.
+ * P1: Before a step the trainer asks for groups until those of the step and those that are played ahead are out, but never for more
+ *     than the remaining steps train. Ahead is one step in the first two steps; twice as much, up to maxStaleness steps, after a step
+ *     that began with too few complete groups; and less, by a quarter of what lies ready beyond the step's own, after one that began with
+ *     those of a further step.
  * P2: A step trains the groups that are complete first. Synchronous runs may play more groups and rollouts than they train; what
  *     is not needed ends.
  * P3: When a version is published, groups whose first token has become too old for the next step are played again.
@@ -118,6 +120,10 @@ class Pipeline {
   #isPublishing = false;
   #waitingSince: number | undefined = 0;
   #waitedMs = 0;
+  /** Groups that are played beyond those of a step (P1). */
+  #ahead: number;
+  /** Groups that were complete when the step began. */
+  #ready = 0;
   #ages = 0;
   #trained = 0;
   #givenUp = 0;
@@ -127,13 +133,14 @@ class Pipeline {
     this.#cluster = cluster;
     this.#schedule = schedule;
     this.#simulation = simulation;
+    this.#ahead = Math.min(1, schedule.maxStaleness) * workload.groupsPerStep;
     this.#random = new Random(simulation.seed);
     this.#engines = Array.from({ length: cluster.replicas }, () => new SharedEngine(cluster.engine));
   }
 
   run(): Simulated {
     const { warmSteps, steps } = this.#simulation;
-    this.#ask();
+    this.#beginStep();
     this.#until(warmSteps);
     const before = this.#totals();
     this.#until(warmSteps + steps);
@@ -186,11 +193,25 @@ class Pipeline {
 
   /** P1 */
   #ask(): void {
-    const { maxStaleness, spareGroups = 0 } = this.#schedule;
+    const { spareGroups = 0 } = this.#schedule;
     const { warmSteps, steps } = this.#simulation;
-    const ahead = Math.min(maxStaleness + 1, warmSteps + steps - this.#version);
-    const wanted = ahead === 0 ? 0 : ahead * this.#workload.groupsPerStep + spareGroups;
+    const { groupsPerStep } = this.#workload;
+    const left = (warmSteps + steps - this.#version) * groupsPerStep;
+    const wanted = left === 0 ? 0 : Math.min(groupsPerStep + this.#ahead, left) + spareGroups;
     while (this.#open.size + this.#complete.length < wanted) this.#startGroup();
+  }
+
+  /** Begins the step after the version that was published. */
+  #beginStep(): void {
+    const { groupsPerStep } = this.#workload;
+    const most = this.#schedule.maxStaleness * groupsPerStep;
+    if (this.#version >= 2 && most > groupsPerStep) {
+      if (this.#ready < groupsPerStep) this.#ahead = Math.min(most, 2 * this.#ahead);
+      else if (this.#ready >= 2 * groupsPerStep)
+        this.#ahead = Math.max(groupsPerStep, this.#ahead - Math.ceil((this.#ready - groupsPerStep) / 4));
+    }
+    this.#ready = this.#complete.length;
+    this.#ask();
   }
 
   #startGroup(): void {
@@ -306,7 +327,7 @@ class Pipeline {
       this.#shareEngines();
     });
     this.#waitingSince = this.#nowMs;
-    this.#ask();
+    this.#beginStep();
     this.#fillPlaces();
     this.#trainIfReady();
   }

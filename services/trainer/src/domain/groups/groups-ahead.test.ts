@@ -19,8 +19,8 @@ describe("nextAhead()", () => {
     assert.deepEqual([after(10, 10), after(25, 19)], [10, 25]);
   });
 
-  test("goes half a step less far where those of a further step were there too, but at least one step", () => {
-    assert.deepEqual([after(40, 20), after(12, 40), after(10, 40)], [35, 10, 10]);
+  test("goes less far by a quarter of what lay ready beyond the step's own groups, but at least one step", () => {
+    assert.deepEqual([after(40, 20), after(40, 43), after(12, 40), after(10, 40)], [37, 31, 10, 10]);
   });
 
   test("goes as far as it may where the step before has no such figures", () => {

@@ -6,7 +6,8 @@
  *
  * H1: the first two steps play one step of groups ahead.
  * H2: where fewer groups were complete when a step began than it trains, the next one goes twice as far.
- * H3: where those of a whole further step were complete as well, it goes half a step less far, but never less than one step.
+ * H3: where those of a whole further step were complete as well, it goes less far by a quarter of what lay ready beyond the step's own
+ *     groups, but never less than one step.
  * H4: this follows from the figures of the committed step before, so the next owner of the run goes as far.
  */
 
@@ -55,7 +56,8 @@ export function nextAhead(
   const most = maxStaleness * tasksPerStep;
   const { [Figure.ahead]: ahead = most, [Figure.ready]: ready = tasksPerStep } = before;
   if (ready < tasksPerStep) return Math.min(most, 2 * ahead);
-  return ready < 2 * tasksPerStep ? ahead : Math.max(tasksPerStep, ahead - Math.ceil(tasksPerStep / 2));
+  if (ready < 2 * tasksPerStep) return ahead;
+  return Math.max(tasksPerStep, ahead - Math.ceil((ready - tasksPerStep) / 4));
 }
 
 /** Adds the figures of a step from which the next one follows. */
