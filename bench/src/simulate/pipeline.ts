@@ -4,8 +4,8 @@
  *
  * P1: Before a step the trainer asks for groups until those of the step and those that are played ahead are out, but never for more
  *     than the remaining steps train. Ahead is one step in the first two steps; twice as much, up to maxStaleness steps, after a step
- *     that began with too few complete groups; and less, by a quarter of what lies ready beyond the step's own, after one that began with
- *     those of a further step.
+ *     at whose end too few groups were complete; and less, by a quarter of what was ready beyond the next step, after one at whose end
+ *     those of a further step were.
  * P2: A step trains the groups that are complete first. Synchronous runs may play more groups and rollouts than they train; what
  *     is not needed ends.
  * P3: When a version is published, groups whose first token has become too old for the next step are played again.
@@ -122,8 +122,6 @@ class Pipeline {
   #waitedMs = 0;
   /** Groups that are played beyond those of a step (P1). */
   #ahead: number;
-  /** Groups that were complete when the step began. */
-  #ready = 0;
   #ages = 0;
   #trained = 0;
   #givenUp = 0;
@@ -205,12 +203,12 @@ class Pipeline {
   #beginStep(): void {
     const { groupsPerStep } = this.#workload;
     const most = this.#schedule.maxStaleness * groupsPerStep;
+    const ready = this.#complete.length;
     if (this.#version >= 2 && most > groupsPerStep) {
-      if (this.#ready < groupsPerStep) this.#ahead = Math.min(most, 2 * this.#ahead);
-      else if (this.#ready >= 2 * groupsPerStep)
-        this.#ahead = Math.max(groupsPerStep, this.#ahead - Math.ceil((this.#ready - groupsPerStep) / 4));
+      if (ready < groupsPerStep) this.#ahead = Math.min(most, 2 * this.#ahead);
+      else if (ready >= 2 * groupsPerStep)
+        this.#ahead = Math.max(groupsPerStep, this.#ahead - Math.ceil((ready - groupsPerStep) / 4));
     }
-    this.#ready = this.#complete.length;
     this.#ask();
   }
 

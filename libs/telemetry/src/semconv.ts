@@ -251,7 +251,7 @@ export const METRICS: Readonly<Record<MetricName, MetricInfo>> = {
   "groups/ready": {
     unit: "{group}",
     reduce: Reduce.last,
-    description: "groups that were complete when the step began",
+    description: "groups that were ready for the next step when this one was trained",
   },
   "groups/open": {
     unit: "{group}",

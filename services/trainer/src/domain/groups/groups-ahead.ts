@@ -5,10 +5,10 @@
  * wait otherwise, and back where groups lie ready for longer than a step:
  *
  * H1: the first two steps play one step of groups ahead.
- * H2: where fewer groups were complete when a step began than it trains, the next one goes twice as far.
- * H3: where those of a whole further step were complete as well, it goes less far by a quarter of what lay ready beyond the step's own
+ * H2: where fewer groups were ready for the next step when one was trained than a step trains, the next one goes twice as far.
+ * H3: where those of a whole further step were ready as well, it goes less far by a quarter of what was ready beyond the next step's
  *     groups, but never less than one step.
- * H4: this follows from the figures of the committed step before, so the next owner of the run goes as far.
+ * H4: what was ready is committed with the step, so the next owner of the run goes as far.
  */
 
 import type { RunConfig } from "@hone/config";
@@ -21,7 +21,7 @@ import type { RunLedger } from "../step/ledger.ts";
 const Figure = {
   /** Groups that the step played ahead at most. */
   ahead: "groups/ahead",
-  /** Groups that were complete when the step began. */
+  /** Groups that were complete when the step was trained, without its own. */
   ready: "groups/ready",
 } as const;
 
@@ -60,11 +60,12 @@ export function nextAhead(
   return Math.max(tasksPerStep, ahead - Math.ceil((ready - tasksPerStep) / 4));
 }
 
-/** Adds the figures of a step from which the next one follows. */
-export function addAheadFigures(
-  metrics: MetricSet,
-  { aheadCount, readyCount }: { readonly aheadCount: number; readonly readyCount: number },
-): void {
+/** Adds how far a step went ahead. */
+export function addAhead(metrics: MetricSet, aheadCount: number): void {
   metrics.add(Figure.ahead, Reduction.last, aheadCount);
+}
+
+/** Adds how many groups are ready for the next step. */
+export function addReady(metrics: MetricSet, readyCount: number): void {
   metrics.add(Figure.ready, Reduction.last, readyCount);
 }

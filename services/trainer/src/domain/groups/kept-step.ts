@@ -90,7 +90,6 @@ const stepSchema = z.strictObject({
       // Absent in the files of earlier releases.
       waitingCount: count.default(0),
       aheadCount: count.default(0),
-      readyCount: count.default(0),
     })
     .optional(),
 });
@@ -127,7 +126,6 @@ export function writeKeptStep(groups: KeptStep): Promise<Buffer> {
         openCount: asynchronous.openCount,
         waitingCount: asynchronous.waitingCount,
         aheadCount: asynchronous.aheadCount,
-        readyCount: asynchronous.readyCount,
       },
     }),
   };

@@ -36,7 +36,6 @@ export async function playOpenGroups(
   const { unknown } = openGroups;
   const contents = await tasks.at(unknown.map(({ cursor }) => cursor));
   openGroups.know(unknown.map((group, i) => ({ ...group, content: contents[i]! })));
-  const readyCount = completeGroups(context, step).length;
   const aheadCount = await groupsAhead(context, step);
   for (;;) {
     const asked = await withSpan(SpanName.stepBatch, { parent }, () => askGroups(context, step, aheadCount));
@@ -67,7 +66,6 @@ export async function playOpenGroups(
         taken,
         tooOldCount,
         aheadCount,
-        readyCount,
         openCount: openGroups.size - taken.length,
         waitingCount: inbox.size,
       },
@@ -75,13 +73,17 @@ export async function playOpenGroups(
   }
 }
 
-/** @returns the open groups whose rollouts are all there, and which a step may train. */
-function completeGroups({ run, openGroups, inbox }: OpenContext, step: number): OpenGroup[] {
+/** @returns the number of open groups whose rollouts are all there, and which a step may train; those that a step took are not there. */
+export function countReady(
+  { run, openGroups, inbox }: Pick<OpenContext, "run" | "openGroups" | "inbox">,
+  step: number,
+): number {
   const isTooOld = tooOldFor(run, step);
-  return openGroups.known.filter((group) => {
+  const ready = openGroups.known.filter((group) => {
     const arrived = inbox.arrived(slotsOf(run, group));
     return arrived.length === rolloutsPerGroup(run) && !arrived.some(isTooOld);
   });
+  return ready.length;
 }
 
 /**

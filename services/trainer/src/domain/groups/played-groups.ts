@@ -46,8 +46,6 @@ export interface AsynchronousPart {
   readonly tooOldCount: number;
   /** Number of groups that were played beyond those of the step, at most. */
   readonly aheadCount: number;
-  /** Number of groups that were complete when the step began. */
-  readonly readyCount: number;
   /** Number of groups that are still being played or wait for a later step. */
   readonly openCount: number;
   /** Number of scored rollouts that wait for a later step. */

@@ -16,10 +16,10 @@ import {
 import { Attr, type Context, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
 import { type KlRewardContext, klRewardsOf } from "../credit/kl-reward.ts";
 import { squaresOf, valuesOf } from "../credit/score-rollouts.ts";
-import { addAheadFigures } from "../groups/groups-ahead.ts";
+import { addAhead, addReady } from "../groups/groups-ahead.ts";
 import { keepGroups, recallGroups } from "../groups/keep-groups.ts";
 import { playGroups } from "../groups/play-groups.ts";
-import { playOpenGroups } from "../groups/play-open-groups.ts";
+import { countReady, playOpenGroups } from "../groups/play-open-groups.ts";
 import {
   type AsynchronousPart,
   type PlayContext,
@@ -95,6 +95,8 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
     train: trained - gathered,
   });
 
+  const { openGroups } = context;
+  if (openGroups !== undefined) addReady(metrics, countReady({ ...context, openGroups }, step + 1));
   const visits = visitsOf(context, step, groups);
   const measured = context.engineIdle.measure();
   const times = await withSpan(SpanName.stepCommit, { parent }, () =>
@@ -105,7 +107,7 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
       troubles,
       stepBytes: episodeBytes(rolloutsOf(groups.played)),
       ...(visits !== undefined && { visits }),
-      ...(context.openGroups && { taken: groups.asynchronous?.taken ?? [] }),
+      ...(openGroups && { taken: groups.asynchronous?.taken ?? [] }),
     }),
   );
   if (visits !== undefined) context.tasks.record(visits);
@@ -229,10 +231,9 @@ function addStalenessMetrics(
   metrics: MetricSet,
   step: number,
   trained: readonly ScoredRollout[],
-  asynchronous: AsynchronousPart,
+  { tooOldCount, aheadCount, openCount, waitingCount }: AsynchronousPart,
 ): void {
-  const { tooOldCount, openCount, waitingCount } = asynchronous;
-  addAheadFigures(metrics, asynchronous);
+  addAhead(metrics, aheadCount);
   metrics.add("groups/too_old", Reduction.sum, tooOldCount);
   metrics.add("groups/open", Reduction.last, openCount);
   metrics.add("rollouts/waiting", Reduction.last, waitingCount);
