@@ -8,7 +8,8 @@
  * H2: where fewer groups were ready for the next step when one was trained than a step trains, the next one goes twice as far.
  * H3: where those of a whole further step were ready as well, it goes less far by a quarter of what was ready beyond the next step's
  *     groups, but never less than one step.
- * H4: what was ready is committed with the step, so the next owner of the run goes as far.
+ * H4: what was ready is committed with the step, so the next owner of the run goes as far. Where an owner dies within a step, the next
+ *     one counts anew, and may find other groups ready.
  */
 
 import type { RunConfig } from "@hone/config";
