@@ -26,7 +26,7 @@ interface World {
 
 const PLAIN: World = { name: "lake", steps: [6, 14] };
 /** Y2 */
-const EVEN_TOOLS: World = { name: "even tools", tool: { meanMs: 300, sigma: 0.5 }, steps: [3, 8] };
+const EVEN_TOOLS: World = { name: "even-tools", tool: { meanMs: 300, sigma: 0.5 }, steps: [3, 8] };
 const TOOLS: World = { name: "tools", tool: { meanMs: 300, sigma: 2.326 }, steps: [3, 8] };
 const STALENESS = [0, 1, 2, 4];
 const SHAPE = { tasksPerStep: 32, minibatches: 8, warmStartTasks: 300, evalTasks: 1 };
@@ -124,7 +124,7 @@ async function ratesOf(
 ): Promise<Rates> {
   const { warmSteps, steps } = isQuick ? QUICK_STEPS : { warmSteps: warm, steps: counted };
   const run = await lakeRun({
-    name: `${name.replace(" ", "-")}-${maxStaleness}`,
+    name: `${name}-${maxStaleness}`,
     steps: warmSteps + steps,
     maxStaleness,
     keepsRollouts: true,

@@ -2,18 +2,10 @@
 
 import { availableParallelism } from "node:os";
 import { valueSpecOf } from "@hone/checkpoint";
-import {
-  CRITIC,
-  hasCritic,
-  hasReference,
-  isTraining,
-  otherModels,
-  problemMessage,
-  type RunConfig,
-} from "@hone/config";
+import { CRITIC, hasCritic, hasReference, isTraining, otherModels, type RunConfig } from "@hone/config";
 import { type ModelSpec, resolveLora } from "@hone/nn";
 import { isLargeModel, planTraining, type TrainingMemory, type TrainingPlan } from "@hone/train";
-import type { Problem } from "./domain/report/run-event.ts";
+import { type Problem, problemOf } from "./domain/report/run-event.ts";
 import { DEFAULT_ROW_TOKENS } from "./engine/engine-config.ts";
 
 /** The resources that a trainer may use. */
@@ -136,7 +128,7 @@ export function memoryProblems(
     `so small that training fits into ${mib(availableBytes)} MiB (HONE_TRAINER_MEMORY_MIB${count > 1 ? `, of which each of the run's ${count} models has an equal part` : ""}); predicted are ${mib(total)} MiB: ${parts}, ` +
     `activations ${mib(activations)} for rows of ${maxContextTokens} and passes of ${microbatchTokens} tokens, ` +
     `everything else ${mib(base)}`;
-  return [{ key, valueJson: JSON.stringify(value), allowed, message: problemMessage(key, value, allowed) }];
+  return [problemOf(key, value, allowed)];
 }
 
 function mib(bytes: number): number {

@@ -6,11 +6,11 @@
 import { execFile } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { promisify } from "node:util";
-import { problemMessage, type RunConfig } from "@hone/config";
+import type { RunConfig } from "@hone/config";
 import { describeError, TerminalError } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import type { TorchSettings } from "../config.ts";
-import type { Problem } from "../domain/report/run-event.ts";
+import { type Problem, problemOf } from "../domain/report/run-event.ts";
 import type { FsdpEngineConfig, TorchDevice, TorchHost } from "./fsdp-config.ts";
 import type { TorchNodes } from "./torch-nodes.ts";
 import { packageEnvironment } from "./torchrun.ts";
@@ -166,8 +166,7 @@ function parseProbe(text: string): { version: string; gpus: number } {
 }
 
 function problem(name: string, value: unknown, allowed: string): Problem {
-  const key = `trainer.engine.${name}`;
-  return { key, valueJson: JSON.stringify(value), allowed, message: problemMessage(key, value, allowed) };
+  return problemOf(`trainer.engine.${name}`, value, allowed);
 }
 
 /** The last line of a traceback, which names the error. */

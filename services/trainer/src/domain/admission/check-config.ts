@@ -1,8 +1,8 @@
 /** Refuses settings that the run file's schema allows and this trainer cannot carry out, so that none is ignored. */
 
-import { isTraining, problemMessage, type RunConfig } from "@hone/config";
+import { isTraining, type RunConfig } from "@hone/config";
 import { SAMPLING_NAMES, SAMPLING_PARAMETERS, SamplingEffect } from "@hone/rl";
-import type { Problem } from "../report/run-event.ts";
+import { type Problem, problemOf } from "../report/run-event.ts";
 
 /**
  * @returns the settings of a resolved run file that this trainer cannot train with; empty when it can train the run.
@@ -25,5 +25,5 @@ function problemUnless(isAllowed: boolean, name: string, value: number, rule: st
   if (isAllowed) return [];
   const key = `rollout.sampling.${name}`;
   const allowed = `${rule} as training compares with the model's whole distribution`;
-  return [{ key, valueJson: JSON.stringify(value), allowed, message: problemMessage(key, value, allowed) }];
+  return [problemOf(key, value, allowed)];
 }

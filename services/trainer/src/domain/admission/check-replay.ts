@@ -1,9 +1,9 @@
 /** Refuses a replay of what was not kept, and one that goes on from a kept state with what that state does not fit. */
 
 import { isDeepStrictEqual } from "node:util";
-import { hasReference, problemMessage, type RunConfig, startVersion } from "@hone/config";
+import { hasReference, type RunConfig, startVersion } from "@hone/config";
 import { readRunFile } from "../groups/keep-groups.ts";
-import type { Problem } from "../report/run-event.ts";
+import { type Problem, problemOf } from "../report/run-event.ts";
 import type { RunFolders } from "../state/run-folders.ts";
 
 /** @throws {FolderRefusedError} when the state folder cannot be read now. @throws {BrokenKeptStepError} */
@@ -27,9 +27,8 @@ async function missingRollouts(
   const { steps } = config.trainer;
   const kept = await recorded.keptSteps();
   const first = startVersion(config) + 1;
-  const missing = Array.from({ length: steps }, (_, i) => i + 1).find(
-    (step) => step >= first && !kept.has(step),
-  );
+  const wanted = Array.from({ length: steps - first + 1 }, (_, i) => first + i);
+  const missing = wanted.find((step) => !kept.has(step));
   if (missing === undefined) return undefined;
   const key = "replay.run";
   const allowed = "a run with trainer.keepRollouts: true that has at least trainer.steps steps";
@@ -50,11 +49,11 @@ function stateProblems(config: RunConfig, run: string, kept: readonly number[]):
       near === undefined
         ? `left out, as ${run} kept no whole states (trainer.keepStates)`
         : `a step after a version whose state ${run} kept (trainer.keepStates), such as ${near + 1}`;
-    return [problem("replay.from", from, allowed)];
+    return [problemOf("replay.from", from, allowed)];
   }
   if (!hasReference(config) || kept.includes(0)) return [];
   const allowed = `left out, as ${run} does not keep the state of version 0, which is the reference policy`;
-  return [problem("replay.from", from, allowed)];
+  return [problemOf("replay.from", from, allowed)];
 }
 
 /** The model, its optimizer and the critic go on as they are kept. */
@@ -62,25 +61,27 @@ function unlikeProblems(config: RunConfig, run: string, recorded: RunConfig): Pr
   const problems: Problem[] = [];
   const [own, theirs] = [withoutTokenizer(config.model), withoutTokenizer(recorded.model)];
   if (!isDeepStrictEqual(own, theirs)) {
-    problems.push(problem("model", own, `that of ${run}, whose weights are kept: ${JSON.stringify(theirs)}`));
+    problems.push(
+      problemOf("model", own, `that of ${run}, whose weights are kept: ${JSON.stringify(theirs)}`),
+    );
   }
   const [{ kind }, { kind: kept }] = [config.trainer.engine, recorded.trainer.engine];
   if (kind !== kept) {
     const allowed = `${JSON.stringify(kept)}, as that engine wrote the optimizer of ${run}`;
-    problems.push(problem("trainer.engine.kind", kind, allowed));
+    problems.push(problemOf("trainer.engine.kind", kind, allowed));
   }
   const { critic } = config.trainer;
   if (critic === undefined) return problems;
   if (recorded.trainer.critic === undefined) {
     const allowed = `left out where replay.from is given, as ${run} has no critic to go on with`;
-    return [...problems, problem("trainer.critic", critic, allowed)];
+    return [...problems, problemOf("trainer.critic", critic, allowed)];
   }
   const [model, keptModel] = [critic.model, recorded.trainer.critic.model];
   if (isDeepStrictEqual(model, keptModel)) return problems;
   const wanted = keptModel === undefined ? "left out" : JSON.stringify(keptModel);
   return [
     ...problems,
-    problem("trainer.critic.model", model, `${wanted}, as in ${run}, whose critic is kept`),
+    problemOf("trainer.critic.model", model, `${wanted}, as in ${run}, whose critic is kept`),
   ];
 }
 
@@ -88,13 +89,4 @@ function withoutTokenizer(model: RunConfig["model"]): unknown {
   if (!("init" in model)) return model;
   const { tokenizer: _, ...init } = model.init;
   return { init };
-}
-
-function problem(key: string, value: unknown, allowed: string): Problem {
-  return {
-    key,
-    valueJson: JSON.stringify(value ?? null),
-    allowed,
-    message: problemMessage(key, value, allowed),
-  };
 }

@@ -15,8 +15,8 @@ import {
   type Rollout,
   rolloutLogprobs,
 } from "@hone/rl";
-import { WaitOwner } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
+import { stepFigures } from "../step/step-figures.ts";
 import { scoreRollouts } from "./score-rollouts.ts";
 
 export type KlRewardContext = Pick<RunContext, "run" | "engine" | "ledger" | "reporter">;
@@ -78,14 +78,11 @@ export function carriedKlFigures(
 
 /** The coefficient of a step: that of the run file, or what the step before made of it. */
 async function coefficientOf(
-  { run, ledger, reporter }: KlRewardContext,
+  context: KlRewardContext,
   step: number,
   { coefficient, adaptive }: KlRewardOptions,
 ): Promise<number> {
   if (adaptive === undefined || step === 1) return coefficient;
-  const before = await reporter.untilAvailable(
-    { text: "the database (figures of the step before)", owner: WaitOwner.database },
-    () => ledger.step(run.runId, step - 1),
-  );
-  return before?.metrics[NEXT_COEFFICIENT] ?? coefficient;
+  const before = await stepFigures(context, step - 1);
+  return before[NEXT_COEFFICIENT] ?? coefficient;
 }

@@ -13,38 +13,7 @@
  */
 
 import type { RunConfig } from "@hone/config";
-import { type MetricSet, Reduction } from "@hone/rl";
-import type { RunReporter } from "../report/run-reporter.ts";
-import { WaitOwner } from "../report/wait.ts";
-import type { RunRecord } from "../run/run-record.ts";
-import type { RunLedger } from "../step/ledger.ts";
-
-const Figure = {
-  /** Groups that the step played ahead at most. */
-  ahead: "groups/ahead",
-  /** Groups that were complete when the step was trained, without its own. */
-  ready: "groups/ready",
-} as const;
-
-export interface AheadContext {
-  readonly run: Pick<RunRecord, "runId" | "config">;
-  readonly ledger: Pick<RunLedger, "step">;
-  readonly reporter: Pick<RunReporter, "untilAvailable">;
-}
-
-/** @returns how many groups are played beyond those of a step. */
-export async function groupsAhead(
-  { run: { runId, config }, ledger, reporter }: AheadContext,
-  step: number,
-): Promise<number> {
-  const { tasksPerStep } = config.rollout;
-  if (config.trainer.maxStaleness === 1 || step <= 2) return tasksPerStep; // H1
-  const before = await reporter.untilAvailable(
-    { text: `the database (the figures of step ${step - 1})`, owner: WaitOwner.database },
-    () => ledger.step(runId, step - 1),
-  );
-  return nextAhead(config, before?.metrics ?? {}); // H4
-}
+import { MetricName } from "@hone/telemetry";
 
 /**
  * @param before figures of the step before; where it has none of these, as in older runs, the run goes as far as it may.
@@ -55,18 +24,8 @@ export function nextAhead(
   before: Readonly<Record<string, number>>,
 ): number {
   const most = maxStaleness * tasksPerStep;
-  const { [Figure.ahead]: ahead = most, [Figure.ready]: ready = tasksPerStep } = before;
+  const { [MetricName.groupsAhead]: ahead = most, [MetricName.groupsReady]: ready = tasksPerStep } = before;
   if (ready < tasksPerStep) return Math.min(most, 2 * ahead);
   if (ready < 2 * tasksPerStep) return ahead;
   return Math.max(tasksPerStep, ahead - Math.ceil((ready - tasksPerStep) / 4));
-}
-
-/** Adds how far a step went ahead. */
-export function addAhead(metrics: MetricSet, aheadCount: number): void {
-  metrics.add(Figure.ahead, Reduction.last, aheadCount);
-}
-
-/** Adds how many groups are ready for the next step. */
-export function addReady(metrics: MetricSet, readyCount: number): void {
-  metrics.add(Figure.ready, Reduction.last, readyCount);
 }

@@ -12,7 +12,8 @@ import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import type { RunContext } from "../run/run-context.ts";
 import type { RunRecord } from "../run/run-record.ts";
 import type { CompleteGroup, TakenGroup } from "../step/ledger.ts";
-import { groupsAhead } from "./groups-ahead.ts";
+import { stepFigures } from "../step/step-figures.ts";
+import { nextAhead } from "./groups-ahead.ts";
 import type { OpenGroup, OpenGroups } from "./open-groups.ts";
 import { groupsOf, type PlayContext, type PlayedGroups, prepareGroups, rolloutsOf } from "./played-groups.ts";
 
@@ -71,6 +72,13 @@ export async function playOpenGroups(
       },
     };
   }
+}
+
+/** @returns how many groups are played beyond those of a step (groups-ahead.ts). */
+async function groupsAhead(context: OpenContext, step: number): Promise<number> {
+  const { config } = context.run;
+  if (config.trainer.maxStaleness === 1 || step <= 2) return config.rollout.tasksPerStep; // H1
+  return nextAhead(config, await stepFigures(context, step - 1)); // H4
 }
 
 /** @returns the number of open groups whose rollouts are all there, and which a step may train; those that a step took are not there. */

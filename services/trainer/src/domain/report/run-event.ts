@@ -1,5 +1,6 @@
 /** The events of a run that are published for everybody who follows it. */
 
+import { problemMessage } from "@hone/config";
 import type { GatheredTroubles, RunPhase } from "./run-status.ts";
 
 /** One mistake in a run file. */
@@ -11,6 +12,16 @@ export interface Problem {
   readonly allowed: string;
   /** The whole sentence, to be shown to people. */
   readonly message: string;
+}
+
+/** @param value what was found under the key; undefined = nothing. */
+export function problemOf(key: string, value: unknown, allowed: string): Problem {
+  return {
+    key,
+    valueJson: JSON.stringify(value ?? null),
+    allowed,
+    message: problemMessage(key, value, allowed),
+  };
 }
 
 export type RunEvent =

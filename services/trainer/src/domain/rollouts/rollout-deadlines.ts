@@ -14,9 +14,9 @@ import { MIN_DEADLINE_MS, type RunConfig } from "@hone/config";
 import { Outcome } from "@hone/core";
 import { type MetricSet, Reduction } from "@hone/rl";
 import type { RunReporter } from "../report/run-reporter.ts";
-import { WaitOwner } from "../report/wait.ts";
 import type { RunRecord } from "../run/run-record.ts";
 import type { RunLedger } from "../step/ledger.ts";
+import { stepFigures } from "../step/step-figures.ts";
 import type { ScoredRollout } from "./scored-rollout.ts";
 
 /** The figures of a step; those that the deadlines of later steps depend on are read again (D2). */
@@ -105,12 +105,8 @@ export class RolloutDeadlines {
   async #timesOf(version: number): Promise<SeenTimes> {
     const known = this.#seen.get(version);
     if (known !== undefined) return known;
-    const { run, ledger, reporter } = this.#deps;
-    const record = await reporter.untilAvailable(
-      { text: `the database (the figures of step ${version})`, owner: WaitOwner.database },
-      () => ledger.step(run.runId, version),
-    );
-    const { [Figure.seen]: count = 0, [Figure.quantileMs]: quantileMs = 0 } = record?.metrics ?? {};
+    const figures = await stepFigures(this.#deps, version);
+    const { [Figure.seen]: count = 0, [Figure.quantileMs]: quantileMs = 0 } = figures;
     this.#seen.set(version, { count, quantileMs });
     return { count, quantileMs };
   }

@@ -24,7 +24,7 @@ export function isWholeStateDue(config: RunConfig, engine: SizedEngine, version:
   if (!isTraining(config)) return false;
   const { steps, stateEvery } = config.trainer;
   const interval = stateInterval(engine, stateEvery);
-  if (interval === 1) return true;
+  if (interval === 1 || isKeptStateDue(config, version)) return true;
   return version < steps && (version % interval === 0 || version === startVersion(config));
 }
 

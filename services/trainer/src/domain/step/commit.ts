@@ -21,7 +21,7 @@ import { WaitOwner } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { isWholeStateWanted } from "../state/episode-room.ts";
 import { keepState } from "../state/kept-states.ts";
-import { isEvaluationDue, isKeptStateDue, isReplayFree, isWholeStateDue } from "../state/state-cadence.ts";
+import { isEvaluationDue, isReplayFree, isWholeStateDue } from "../state/state-cadence.ts";
 import { removeOldStates, writeState } from "../state/write-state.ts";
 import type { Commit, CompleteGroup, TaskVisitRow } from "./ledger.ts";
 
@@ -63,7 +63,6 @@ export async function commitVersion(
   reporter.phase(RunPhase.commit, version);
   const isWhole =
     isWholeStateDue(run.config, { stateBytes: stateBytesOf(context) }, version) ||
-    isKeptStateDue(run.config, version) ||
     (await isWholeStateWanted(context, version, stepBytes + evaluationBytes(context, version, stepBytes)));
   const stateFolder = folders.state(version, run.epoch);
   const writeCritic = isWhole ? criticWriter(context, version) : undefined;

@@ -16,7 +16,6 @@ import {
 import { Attr, type Context, contextOf, type Span, SpanName, withSpan } from "@hone/telemetry";
 import { type KlRewardContext, klRewardsOf } from "../credit/kl-reward.ts";
 import { squaresOf, valuesOf } from "../credit/score-rollouts.ts";
-import { addAhead, addReady } from "../groups/groups-ahead.ts";
 import { keepGroups, recallGroups } from "../groups/keep-groups.ts";
 import { playGroups } from "../groups/play-groups.ts";
 import { countReady, playOpenGroups } from "../groups/play-open-groups.ts";
@@ -96,7 +95,10 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   });
 
   const { openGroups } = context;
-  if (openGroups !== undefined) addReady(metrics, countReady({ ...context, openGroups }, step + 1));
+  if (openGroups !== undefined) {
+    const readyCount = countReady({ ...context, openGroups }, step + 1);
+    metrics.add("groups/ready", Reduction.last, readyCount);
+  }
   const visits = visitsOf(context, step, groups);
   const measured = context.engineIdle.measure();
   const times = await withSpan(SpanName.stepCommit, { parent }, () =>
@@ -233,7 +235,7 @@ function addStalenessMetrics(
   trained: readonly ScoredRollout[],
   { tooOldCount, aheadCount, openCount, waitingCount }: AsynchronousPart,
 ): void {
-  addAhead(metrics, aheadCount);
+  metrics.add("groups/ahead", Reduction.last, aheadCount);
   metrics.add("groups/too_old", Reduction.sum, tooOldCount);
   metrics.add("groups/open", Reduction.last, openCount);
   metrics.add("rollouts/waiting", Reduction.last, waitingCount);
