@@ -54,6 +54,8 @@ export {
   onNewVersionToWire,
   outcomeFromWire,
   outcomeToWire,
+  quantizationFromWire,
+  quantizationToWire,
   samplingFromWire,
   slotFromWire,
   slotToWire,

@@ -8,13 +8,15 @@
  * Everything but attention runs on the N new tokens, without padding. Of the keys and values, only those of the new tokens
  * are outputs, because onnxruntime copies outputs but not inputs.
  */
-import { Concat, Gather, Graph, Reshape, type Tensor } from "@hone/tensor";
+import { Concat, type EightBitType, Gather, Graph, Reshape, type Tensor } from "@hone/tensor";
 import { declareQueries, freshOutputs } from "./attention/cached-attention.ts";
 import { pooledAttend } from "./attention/pooled-attention.ts";
 import { slotAttend, slotQueryFactor } from "./attention/slot-attention.ts";
 import type { ModelSpec } from "./model/model-spec.ts";
 import { layerOf, listParameters, type ParameterInfo } from "./model/parameters.ts";
 import { outputMasses } from "./probability-mass.ts";
+import { quantizedLinear } from "./quantization/quantized-linear.ts";
+import { listUnquantized } from "./quantization/quantized-weights.ts";
 import { type Attend, buildHead, buildTransformer, weightInitializers, weightInputs } from "./transformer.ts";
 
 /** How earlier keys and values are stored: see pooled-attention.ts and slot-attention.ts. */
@@ -32,6 +34,8 @@ export interface DecodeGraphOptions {
   readonly layout?: ContextLayout;
   /** See `TransformerInputs`. With pooled contexts weights are on the right, where sums do not depend on the number of rows. */
   readonly isWeightLeft?: boolean;
+  /** Quantizes the weights, which the graph then takes as quantized-weights.ts makes them, on the right. @default float32 */
+  readonly eightBits?: EightBitType | undefined;
 }
 
 /**
@@ -56,12 +60,18 @@ export function fedParameters(spec: ModelSpec, isWeightLeft: boolean): Parameter
  */
 export function buildDecodeGraph(
   spec: ModelSpec,
-  { layout = contextLayoutFor(spec), isWeightLeft = layout === "slots" }: DecodeGraphOptions = {},
+  {
+    layout = contextLayoutFor(spec),
+    eightBits,
+    isWeightLeft = layout === "slots" && eightBits === undefined,
+  }: DecodeGraphOptions = {},
 ): Graph {
   const graph = new Graph("decode");
   const fed = weightInputs(graph, fedParameters(spec, isWeightLeft));
-  const kept = listParameters(spec).filter(({ name }) => fed[name] === undefined);
+  const parameters = eightBits === undefined ? listParameters(spec) : listUnquantized(spec);
+  const kept = parameters.filter(({ name }) => fed[name] === undefined);
   const weights = { ...fed, ...weightInitializers(graph, kept) };
+  const linear = eightBits && quantizedLinear(graph, spec, eightBits);
   const tokenIds = graph.input("tokenIds", "int32", [1, "tokens"]);
   const positionIds = graph.input("positionIds", "int32", [1, "tokens"]);
   const lastTokens = graph.input("lastTokens", "int32", ["sequences"]);
@@ -83,10 +93,11 @@ export function buildDecodeGraph(
     weights,
     attend,
     isWeightLeft,
+    linear,
     ...(layout === "slots" && { queryFactor: slotQueryFactor(spec), readers: lastTokens }),
   });
   const last = layout === "slots" ? hidden : Gather(hidden, lastTokens, 1);
-  const logits = buildHead(spec, Gather(last, wantedSequences, 1), weights);
+  const logits = buildHead(spec, Gather(last, wantedSequences, 1), weights, linear);
   graph.output("logits", logits);
   if (layout === "pooled") graph.output("newKeyValues", Concat([...newKeys, ...newValues], 2));
   else {

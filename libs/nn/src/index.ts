@@ -46,7 +46,9 @@ export {
 } from "./model/parameters.ts";
 export { allocateShared, releaseValues, shareWeights } from "./model/weights-memory.ts";
 export { LARGEST_UNIFORM, massBlocks } from "./probability-mass.ts";
-export type { Attend, Decoder, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
+export { quantizedLinear } from "./quantization/quantized-linear.ts";
+export { quantizeWeights } from "./quantization/quantized-weights.ts";
+export type { Attend, Decoder, Linear, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
 export {
   buildHead,
   buildTransformer,

@@ -53,6 +53,9 @@ export type WeightTensors = Readonly<Record<string, Tensor>>;
  */
 export type Attend = (layer: number, q: Tensor, k: Tensor, v: Tensor) => Tensor;
 
+/** The product of x [..., in] with the named parameter of layout [out, in]: [..., out]. */
+export type Linear = (x: Tensor, name: string) => Tensor;
+
 /** The tokens: either ids [B, T], which the graph looks up, or their rows of the embedding table. */
 export type TokenInput =
   | { readonly tokenIds: Tensor }
@@ -70,6 +73,8 @@ export type TransformerInputs = TokenInput & {
    * Whether a weight is the left operand of its product, W x^T. Default: the right one, x W^T. See {@link leftProduct}.
    */
   readonly isWeightLeft?: boolean;
+  /** How the projections are computed. @default in float32, with the weights */
+  readonly linear?: Linear | undefined;
   /** Factor of the queries, for an `attend` that expects scaled queries; default 1. */
   readonly queryFactor?: number;
   /**
@@ -126,14 +131,22 @@ export function buildTransformer(graph: Graph, spec: ModelSpec, inputs: Transfor
   return decoder.finish(x);
 }
 
-/** Logits over the vocabulary, [..., V], of hidden states [..., C]; call it for the wanted positions only. */
-export function buildHead(spec: ModelSpec, hidden: Tensor, weights: WeightTensors): Tensor {
-  return linear(hidden, parameter(weights, headParameter(spec)));
+/**
+ * Logits over the vocabulary, [..., V], of hidden states [..., C]; call it for the wanted positions only.
+ * @param linear how the product is computed. @default in float32, with the weights
+ */
+export function buildHead(
+  spec: ModelSpec,
+  hidden: Tensor,
+  weights: WeightTensors,
+  linear: Linear = floatLinear(weights),
+): Tensor {
+  return linear(hidden, headParameter(spec));
 }
 
 /** The value [N] that a value head computes from each hidden state [N, C]. */
 export function buildValue(hidden: Tensor, weights: WeightTensors): Tensor {
-  const value = linear(hidden, parameter(weights, VALUE_HEAD));
+  const value = floatLinear(weights)(hidden, VALUE_HEAD);
   return Reshape(Add(value, parameter(weights, VALUE_BIAS)), [-1]);
 }
 
@@ -226,13 +239,13 @@ function project(
   spec: ModelSpec,
   layer: number,
   x: Tensor,
-  { weights, lora, isWeightLeft }: TransformerInputs,
+  { weights, lora, isWeightLeft, linear = floatLinear(weights, isWeightLeft) }: TransformerInputs,
   part: string,
 ): Tensor {
-  const product = (isWeightLeft ? leftProduct : linear)(x, parameter(weights, layerParameter(layer, part)));
+  const product = linear(x, layerParameter(layer, part));
   const biased = hasBias(spec, part) ? Add(product, parameter(weights, layerBias(layer, part))) : product;
   if (!lora?.targets.some((target) => LORA_TARGETS[target] === part)) return biased;
-  const narrow = linear(x, parameter(weights, adapterParameter(layer, part, "lora_A")));
+  const narrow = rightProduct(x, parameter(weights, adapterParameter(layer, part, "lora_A")));
   const b = parameter(weights, adapterParameter(layer, part, "lora_B"));
   return Add(biased, FusedMatMul(narrow, b, { transB: true, alpha: lora.alpha / lora.rank }));
 }
@@ -241,8 +254,13 @@ function norm(spec: ModelSpec, x: Tensor, weight: Tensor): Tensor {
   return SimplifiedLayerNormalization(x, weight, spec.rmsNormEps);
 }
 
+function floatLinear(weights: WeightTensors, isWeightLeft = false): Linear {
+  const product = isWeightLeft ? leftProduct : rightProduct;
+  return (x, name) => product(x, parameter(weights, name));
+}
+
 /** x [..., in] times a weight of layout [out, in]. */
-function linear(x: Tensor, weight: Tensor): Tensor {
+function rightProduct(x: Tensor, weight: Tensor): Tensor {
   return FusedMatMul(x, weight, { transB: true });
 }
 

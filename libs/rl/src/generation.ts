@@ -40,6 +40,15 @@ export const OnNewVersion = {
 } as const;
 export type OnNewVersion = (typeof OnNewVersion)[keyof typeof OnNewVersion];
 
+/** How an engine computes the products of a model. */
+export const Quantization = {
+  /** In the type of its weights. */
+  none: "none",
+  /** In eight bits: rows of activations and channels of weights are rounded, each with a scale of its own. */
+  int8: "int8",
+} as const;
+export type Quantization = (typeof Quantization)[keyof typeof Quantization];
+
 /** N tokens that one model call sampled. */
 export interface Generation {
   /** [N] every sampled token in order, the stop token included. */

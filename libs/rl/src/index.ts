@@ -93,7 +93,7 @@ export {
   type TaskVisit,
 } from "./curriculum.ts";
 export { BrokenRecordError } from "./errors.ts";
-export { FinishReason, type Generation, OnNewVersion, readFinishReason } from "./generation.ts";
+export { FinishReason, type Generation, OnNewVersion, Quantization, readFinishReason } from "./generation.ts";
 export { addEvaluationMetrics, type PassRule, passAtK } from "./metrics/evaluation-metrics.ts";
 export { MetricSet, Reduction } from "./metrics/reduction.ts";
 export { addRolloutMetrics } from "./metrics/rollout-metrics.ts";

@@ -66,5 +66,5 @@ export const exampleService: ServiceDefinition<ExampleConfig> = {
 };
 
 if (import.meta.main) {
-  await runService(exampleService, { graceMs: Number(process.env["EXAMPLE_GRACE_MS"] ?? 4_000) });
+  await runService(exampleService, { graceMs: Number(process.env.EXAMPLE_GRACE_MS ?? 4_000) });
 }

@@ -26,7 +26,7 @@ describe("runService()", () => {
     const readyFile = join(folder.path, `ready-${++numStarted}.json`);
     const child = spawn(process.execPath, [MAIN], {
       env: {
-        PATH: process.env["PATH"],
+        PATH: process.env.PATH,
         HONE_NATS_URL: nats.url,
         HONE_READY_FILE: readyFile,
         HONE_INSTANCE_ID: "one",

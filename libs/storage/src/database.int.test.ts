@@ -55,7 +55,7 @@ describe("database", () => {
       db.execute(sql`select schemaname from pg_tables where tablename = 'counters'`),
     );
     assert.deepEqual(
-      places.map((row) => row["schemaname"]),
+      places.map((row) => row.schemaname),
       ["counting"],
     );
   });
@@ -163,10 +163,10 @@ describe("database", () => {
       const running = query(fragile, (db) => db.execute(sql`select pg_sleep(30)`));
       await Promise.all([
         assert.rejects(running, DatabaseUnavailableError),
-        query(database, (db) => db.execute(sql`select pg_terminate_backend(${row?.["pid"]}::int)`)),
+        query(database, (db) => db.execute(sql`select pg_terminate_backend(${row?.pid}::int)`)),
       ]);
       const [again] = await query(fragile, (db) => db.execute(sql`select 1 as one`), { isRepeatable: true });
-      assert.equal(again?.["one"], 1);
+      assert.equal(again?.one, 1);
     } finally {
       await fragile.close();
     }

@@ -79,7 +79,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
       // The driver does not await its query for types, so a connection that breaks then would end the process. drizzle
       // converts array columns itself.
       fetch_types: false,
-      onnotice: (notice) => logger.debug("database notice", { notice: notice["message"] }),
+      onnotice: (notice) => logger.debug("database notice", { notice: notice.message }),
       connection: {
         application_name: `hone-${schema}`,
         search_path: `"${schema}"`,

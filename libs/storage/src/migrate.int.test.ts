@@ -83,5 +83,5 @@ describe("migrate()", () => {
 
 async function countThings(database: Database): Promise<number> {
   const [row] = await query(database, (db) => db.execute(sql`select count(*)::int as n from things`));
-  return Number(row?.["n"]);
+  return Number(row?.n);
 }

@@ -67,17 +67,17 @@ describe("createLogger()", () => {
     logger.error("failed", {
       error: new RetryableError("AWAY", "Cannot ask", { cause: new Error("refused") }),
     });
-    const error = last()["error"] as Record<string, unknown>;
-    assert.equal(error["type"], "RetryableError");
-    assert.equal(error["code"], "AWAY");
-    assert.deepEqual(error["cause"], { type: "Error", message: "refused" });
-    assert.match(String(error["stack"]), /logger\.test\.ts/);
+    const error = last().error as Record<string, unknown>;
+    assert.equal(error.type, "RetryableError");
+    assert.equal(error.code, "AWAY");
+    assert.deepEqual(error.cause, { type: "Error", message: "refused" });
+    assert.match(String(error.stack), /logger\.test\.ts/);
   });
 
   test("writes fields that refer to themselves, are deep, long or binary", () => {
     const { logger, lines, last } = recorder();
     const loop: Record<string, unknown> = { name: "loop" };
-    loop["self"] = loop;
+    loop.self = loop;
     logger.info("odd", {
       loop,
       ids: new Uint32Array(1_000),
@@ -85,7 +85,7 @@ describe("createLogger()", () => {
       many: Array(500).fill(1),
     });
     assert.equal(lines.length, 1);
-    assert.equal(last()["ids"], "[4000 bytes]");
+    assert.equal(last().ids, "[4000 bytes]");
     assert.ok((lines[0]?.length ?? 0) < 10_000);
   });
 });

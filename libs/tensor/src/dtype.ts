@@ -9,6 +9,7 @@ export interface DataByType {
   int64: BigInt64Array;
   bool: Uint8Array;
   uint8: Uint8Array;
+  int8: Int8Array;
 }
 
 /** Element type of a tensor. */
@@ -32,6 +33,7 @@ export const DTYPES: { readonly [T in DType]: DTypeInfo } = {
   int64: { code: Code.INT64, bytes: 8, zeros: (length) => new BigInt64Array(length) },
   bool: { code: Code.BOOL, bytes: 1, zeros: (length) => new Uint8Array(length) },
   uint8: { code: Code.UINT8, bytes: 1, zeros: (length) => new Uint8Array(length) },
+  int8: { code: Code.INT8, bytes: 1, zeros: (length) => new Int8Array(length) },
 };
 
 /** Converts numbers to the array of an element type; booleans are 0 and 1. */

@@ -11,6 +11,7 @@
 
 export type { DataByType, DType, TensorData } from "./dtype.ts";
 export { DTYPES, isFloating, toData } from "./dtype.ts";
+export { type EightBitType, exactEightBitType } from "./eight-bit-type.ts";
 export { GraphError, SessionError, ShapeError } from "./errors.ts";
 export type { GradientSeed } from "./gradients.ts";
 export { gradients, gradientsFrom } from "./gradients.ts";
@@ -49,6 +50,7 @@ export {
 export { QuickGelu, RotaryEmbedding, SimplifiedLayerNormalization } from "./ops/fused.ts";
 export type { GatherOptions } from "./ops/indexing.ts";
 export { Gather, GatherElements, ScatterElements, ScatterND } from "./ops/indexing.ts";
+export { MatMulIntegerToFloat, QuantizeLinear } from "./ops/integer.ts";
 export type { FusedMatMulOptions } from "./ops/linalg.ts";
 export { FusedMatMul, Gemm, MatMul } from "./ops/linalg.ts";
 export {

@@ -40,6 +40,9 @@ export interface Primitives {
   MatMul: Record<never, never>;
   FusedMatMul: { transA: number; transB: number; alpha: number };
   Gemm: { transA: number; transB: number; alpha: number };
+  // Eight bits.
+  QuantizeLinear: { axis: number };
+  MatMulIntegerToFloat: Record<never, never>;
   // Reductions and along-axis functions.
   ReduceSum: { keepdims: number };
   ReduceMean: { keepdims: number };
@@ -108,6 +111,8 @@ export const ATTRIBUTE_KINDS: {
   MatMul: {},
   FusedMatMul: { transA: "int", transB: "int", alpha: "float" },
   Gemm: { transA: "int", transB: "int", alpha: "float" },
+  QuantizeLinear: { axis: "int" },
+  MatMulIntegerToFloat: {},
   ReduceSum: { keepdims: "int" },
   ReduceMean: { keepdims: "int" },
   ReduceMax: { keepdims: "int" },
@@ -135,7 +140,7 @@ export const ATTRIBUTE_KINDS: {
 
 /** Operators that onnxruntime adds to the ONNX standard; all others are in the standard domain "". */
 export const MICROSOFT_DOMAIN = "com.microsoft";
-const MICROSOFT: ReadonlySet<PrimitiveName> = new Set(["FusedMatMul", "QuickGelu"]);
+const MICROSOFT: ReadonlySet<PrimitiveName> = new Set(["FusedMatMul", "MatMulIntegerToFloat", "QuickGelu"]);
 
 /** Domain of the operator. */
 export function domainOf(primitive: PrimitiveName): string {

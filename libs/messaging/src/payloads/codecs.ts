@@ -9,7 +9,8 @@ import {
   Outcome as WireOutcome,
   type Slot as WireSlot,
 } from "@hone/proto-gen/rollout";
-import { mapParameters, OnNewVersion, type SamplingParameters } from "@hone/rl";
+import { Quantization as WireQuantization } from "@hone/proto-gen/run";
+import { mapParameters, OnNewVersion, Quantization, type SamplingParameters } from "@hone/rl";
 
 const OUTCOMES: Readonly<Record<Outcome, WireOutcome>> = {
   completed: WireOutcome.COMPLETED,
@@ -53,6 +54,20 @@ export function onNewVersionToWire(choice: OnNewVersion): WireOnNewVersion {
 export function onNewVersionFromWire(choice: WireOnNewVersion): OnNewVersion {
   const known = Object.values(OnNewVersion).find((word) => ON_NEW_VERSION[word] === choice);
   return known ?? OnNewVersion.recompute;
+}
+
+const QUANTIZATIONS: Readonly<Record<Quantization, WireQuantization>> = {
+  none: WireQuantization.UNSPECIFIED,
+  int8: WireQuantization.INT8,
+};
+
+export function quantizationToWire(quantization: Quantization): WireQuantization {
+  return QUANTIZATIONS[quantization];
+}
+
+/** @returns undefined for a number that this version does not know. */
+export function quantizationFromWire(quantization: WireQuantization): Quantization | undefined {
+  return Object.values(Quantization).find((word) => QUANTIZATIONS[word] === quantization);
 }
 
 export function slotToWire(slot: Slot): WireSlot {

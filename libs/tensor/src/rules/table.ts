@@ -45,6 +45,8 @@ export const GRADIENT_RULES: { readonly [P in PrimitiveName]: GradientRule<P> } 
   MatMul: matMulRule,
   FusedMatMul: fusedMatMulRule,
   Gemm: gemmRule,
+  QuantizeLinear: stopRule,
+  MatMulIntegerToFloat: stopRule,
   ReduceSum: reduceSumRule,
   ReduceMean: reduceMeanRule,
   ReduceMax: reduceMaxRule,

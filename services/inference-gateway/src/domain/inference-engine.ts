@@ -8,7 +8,7 @@
  * G4: `generate` settles by the request's deadline.
  */
 
-import { type Generation, OnNewVersion } from "@hone/rl";
+import { type Generation, OnNewVersion, type Quantization } from "@hone/rl";
 import type { ShapingValues } from "./engine-parameters.ts";
 
 /** What tokens are drawn by: a run's sampling, and what else a client of the HTTP interface may ask for. */
@@ -129,6 +129,8 @@ export interface PolicySource {
   readonly digest: string;
   /** Absolute folder of the model that adapters are merged into; absent = the folder that the adapters' own folder names. */
   readonly base?: string | undefined;
+  /** @default none: as the engine computes by default */
+  readonly quantization?: Quantization;
 }
 
 /** A finished stage of the load of a policy. */

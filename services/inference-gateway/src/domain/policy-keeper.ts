@@ -167,5 +167,10 @@ export class PolicyKeeper {
 }
 
 function isSame(a: PolicySource | undefined, b: PolicySource | undefined): boolean {
-  return a?.version === b?.version && a?.folder === b?.folder && a?.digest === b?.digest;
+  return (
+    a?.version === b?.version &&
+    a?.folder === b?.folder &&
+    a?.digest === b?.digest &&
+    a?.quantization === b?.quantization
+  );
 }

@@ -6,7 +6,9 @@
  */
 
 import { parentPort, workerData } from "node:worker_threads";
-import { contextLayoutFor } from "@hone/nn";
+import { contextLayoutFor, type Weights } from "@hone/nn";
+import { Quantization } from "@hone/rl";
+import { exactEightBitType } from "@hone/tensor";
 import type { StepFigures } from "../domain/generation-metrics.ts";
 import type { LoadProgress, PolicySource } from "../domain/inference-engine.ts";
 import { EngineCore, type EngineCoreOptions } from "./engine-core.ts";
@@ -95,18 +97,22 @@ function handle(message: ToWorker): void {
 
 async function load(call: number, source: PolicySource): Promise<void> {
   const tell = progressOf(call);
-  const { spec, weights } = await readPolicy(source);
+  const eightBits = source.quantization === Quantization.int8 ? await exactEightBitType() : undefined;
+  const { spec, weights } = await readPolicy(source, eightBits);
   tell("read");
   const layout = options.runner.contextLayout ?? contextLayoutFor(spec);
+  const canBeLeft = layout === "slots" && eightBits === undefined;
   const isWeightLeft =
-    layout === "slots" && (await sides.isLeft(spec, weights, runThreads(spec, options.runner)));
+    canBeLeft && (await sides.isLeft(spec, weights as Weights, runThreads(spec, options.runner)));
   const runner = await OnnxRunner.create(spec, weights, {
     ...options.runner,
     contextLayout: layout,
     isWeightLeft,
+    eightBits,
     ownsWeights: true,
   });
-  tell("built", isWeightLeft ? "weights as they lie" : "weights packed");
+  const side = isWeightLeft ? "weights as they lie" : "weights packed";
+  tell("built", eightBits === undefined ? side : `weights in eight bits, as ${eightBits}`);
   const installed = core.install(source.model, source.version, runner);
   wake?.();
   await installed;

@@ -1,14 +1,15 @@
 /** Reads from RUN_STATE which policy of a run an engine must load. */
 
 import path from "node:path";
+import { quantizationFromWire } from "@hone/messaging";
 import { RunPhase, type RunState } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
 import type { PolicySource } from "../domain/inference-engine.ts";
 
-/** @returns undefined before the run has weights, and if they are outside of the state folder. */
+/** @returns undefined before the run has weights, and if this engine must not or cannot load them. */
 export function policySourceOf(
   run: string,
-  { location, version, digest }: RunState,
+  { location, version, digest, quantization: wire }: RunState,
   stateDir: string,
   logger: Logger,
 ): PolicySource | undefined {
@@ -19,7 +20,12 @@ export function policySourceOf(
     logger.error("a run's weights lie outside the state folder", { run, location });
     return undefined;
   }
-  return { model: run, version, folder, digest };
+  const quantization = quantizationFromWire(wire);
+  if (quantization === undefined) {
+    logger.error("a run's quantization is not known; its trainer has another version of Hone", { run, wire });
+    return undefined;
+  }
+  return { model: run, version, folder, digest, quantization };
 }
 
 export function hasEnded({ phase }: RunState): boolean {

@@ -2,7 +2,7 @@
 
 import { type ConfigProblem, problemMessage, type RunConfig } from "@hone/config";
 import { type ModelConfig, ModelSpecError, specFromConfig } from "@hone/nn";
-import { OnNewVersion } from "@hone/rl";
+import { OnNewVersion, Quantization } from "@hone/rl";
 import type { SamplingBounds, ServerFacts } from "./engine-server.ts";
 import { differenceOf } from "./read-server-policy.ts";
 import { brokenSamplingRules } from "./sampling-rules.ts";
@@ -28,6 +28,11 @@ export function checkServerRun(
   }
   if ("path" in run.model && run.model.lora !== undefined && !facts.takesAdapters) {
     report("model.lora", run.model.lora, `left out, as ${facts.name} was started without adapters`);
+  }
+  const { quantization } = run.rollout;
+  if (quantization !== Quantization.none) {
+    const why = `as ${facts.name} was started with the type that it computes in`;
+    report("rollout.quantization", quantization, `none, ${why}`);
   }
   const { onNewVersion } = run.trainer;
   if (onNewVersion === OnNewVersion.keep) {

@@ -1,7 +1,12 @@
 /** The bucket RUN_STATE: one key per run, written by compare-and-set; the owner with the higher epoch wins. */
 
 import { create } from "@bufbuild/protobuf";
-import { type Bucket, RevisionConflictError, UndecodableMessageError } from "@hone/messaging";
+import {
+  type Bucket,
+  quantizationToWire,
+  RevisionConflictError,
+  UndecodableMessageError,
+} from "@hone/messaging";
 import { type RunState, RunStateSchema, RunPhase as WirePhase } from "@hone/proto-gen/run";
 import type { RunPhase, RunStateBoard, RunStatus } from "../domain/report/run-status.ts";
 import { troublesToWire } from "./troubles-to-wire.ts";
@@ -98,6 +103,7 @@ export function encodeStatus(status: RunStatus): RunState {
     oldestVersion: status.oldestVersion,
     tokenizerDigest: status.tokenizerDigest,
     resumption: status.resumption,
+    quantization: quantizationToWire(status.quantization),
     endReason: status.endReason ?? "",
     ...(status.troubles !== undefined && { troubles: troublesToWire(status.troubles) }),
   });

@@ -13,6 +13,7 @@ import {
   listOfTeachers,
   modelPlaceShape,
   OnNewVersion,
+  Quantization,
   samplingSchema,
   teacherSchema,
   valueLossSchema,
@@ -280,6 +281,8 @@ export const runFileKeys = z.strictObject({
     /** What happens to a step, an evaluation or a warm start whose rollouts all fail for the same reason. */
     onUniformFailure: z.enum(["stop", "continue"]).default("stop"),
     sampling: samplingSchema.prefault({}),
+    /** How the embedded engine computes what it generates: in float32, or in eight bits. */
+    quantization: z.enum(Quantization).default(Quantization.none),
   }),
   judge: judgesSchema,
   algorithm: algorithmSchema

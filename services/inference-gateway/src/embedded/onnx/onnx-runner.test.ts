@@ -7,9 +7,15 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
-import { type ContextLayout, initialiseWeights, type ModelSpecInput, resolveModelSpec } from "@hone/nn";
-import { OnNewVersion } from "@hone/rl";
-import { Gather, Graph, GraphSession } from "@hone/tensor";
+import {
+  type ContextLayout,
+  initialiseWeights,
+  type ModelSpecInput,
+  quantizeWeights,
+  resolveModelSpec,
+} from "@hone/nn";
+import { OnNewVersion, Quantization } from "@hone/rl";
+import { exactEightBitType, Gather, Graph, GraphSession } from "@hone/tensor";
 import type { EngineGeneration, GenerateRequest } from "../../domain/inference-engine.ts";
 import { RUN_COST } from "../embedded-engine.ts";
 import { EngineCore, type EngineCoreOptions } from "../engine-core.ts";
@@ -19,6 +25,7 @@ interface Shape extends ModelSpecInput {
   readonly contextLayout: ContextLayout;
   /** Undefined = the default of the runner. */
   readonly isWeightLeft?: boolean;
+  readonly quantization?: Quantization;
   /** Memory that is enough for each sequence alone, but not for all. */
   readonly maxCacheBytes?: number;
 }
@@ -34,6 +41,18 @@ const keyHeads: Shape = {
   numHeads: 3,
   initializerRange: 0.3,
   maxPositions: 512,
+};
+const wide: Shape = {
+  contextLayout: "pooled",
+  vocabSize: 4_160,
+  hiddenSize: 576,
+  numLayers: 2,
+  numHeads: 9,
+  numKeyValueHeads: 3,
+  intermediateSize: 1_536,
+  initializerRange: 0.05,
+  maxPositions: 512,
+  maxCacheBytes: 2_097_152,
 };
 const shapes: Record<string, Shape> = {
   "64 wide, 3 layers, 4 heads on 2": {
@@ -57,18 +76,8 @@ const shapes: Record<string, Shape> = {
     initializerRange: 0.3,
     maxPositions: 512,
   },
-  "pooled, as wide as SmolLM2-135M": {
-    contextLayout: "pooled",
-    vocabSize: 4_160,
-    hiddenSize: 576,
-    numLayers: 2,
-    numHeads: 9,
-    numKeyValueHeads: 3,
-    intermediateSize: 1_536,
-    initializerRange: 0.05,
-    maxPositions: 512,
-    maxCacheBytes: 2_097_152,
-  },
+  "pooled, as wide as SmolLM2-135M": wide,
+  "pooled, as wide as SmolLM2-135M, eight bits": { ...wide, quantization: Quantization.int8 },
   "slots, 64 wide, 6 heads on 2, large vocabulary": {
     contextLayout: "slots",
     vocabSize: 4_160,
@@ -82,6 +91,12 @@ const shapes: Record<string, Shape> = {
   },
   "slots, weights packed, a key head for each of 3 heads": { ...keyHeads, isWeightLeft: false },
   "slots, a key head for each of 3 heads": keyHeads,
+  "pooled, a key head for each of 3 heads, untied, eight bits": {
+    ...keyHeads,
+    contextLayout: "pooled",
+    isTied: false,
+    quantization: Quantization.int8,
+  },
 };
 
 const coreOptions: EngineCoreOptions = {
@@ -104,11 +119,12 @@ interface Setup {
   readonly runner?: Partial<OnnxRunnerOptions>;
 }
 
-for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...input }] of Object.entries(
-  shapes,
-)) {
+for (const [name, shape] of Object.entries(shapes)) {
+  const { contextLayout, isWeightLeft, quantization, maxCacheBytes = 512 * 1024, ...input } = shape;
   const spec = resolveModelSpec(input);
-  const weights = initialiseWeights(spec, 9);
+  const eightBits = quantization === Quantization.int8 ? await exactEightBitType() : undefined;
+  const floats = initialiseWeights(spec, 9);
+  const weights = eightBits === undefined ? floats : quantizeWeights(spec, floats, eightBits);
 
   async function install(core: EngineCore, version: number, change?: Partial<OnnxRunnerOptions>) {
     const runner = await OnnxRunner.create(spec, weights, {
@@ -116,6 +132,7 @@ for (const [name, { contextLayout, isWeightLeft, maxCacheBytes = 512 * 1024, ...
       maxCacheBytes: 16_000_000,
       contextLayout,
       ...(isWeightLeft !== undefined && { isWeightLeft }),
+      eightBits,
       ...change,
     });
     const installed = core.install("m", version, runner);

@@ -25,9 +25,8 @@ import {
   PAGE_ROWS,
   parameterSize,
   releaseValues,
-  type Weights,
 } from "@hone/nn";
-import { type Fetched, GraphSession } from "@hone/tensor";
+import { type EightBitType, type Fetched, GraphSession, type TensorData } from "@hone/tensor";
 import { inverseTemperature, type RowMasses } from "../../domain/sampling/sampling-row.ts";
 import { KvPool } from "../cache/kv-pool.ts";
 import { contextBytesPerToken, contextTokensIn } from "../cache/kv-rows.ts";
@@ -50,6 +49,8 @@ export interface OnnxRunnerOptions {
   readonly contextLayout?: ContextLayout;
   /** Whether weights are the left side of their products. @default true with slots; with pooled contexts only false is possible */
   readonly isWeightLeft?: boolean;
+  /** Whether the weights are quantized (`quantizeWeights`), and how they are stored. @default they are float32 */
+  readonly eightBits?: EightBitType | undefined;
   /** Whether the weights belong to the runner, so that it frees their memory at its end. @default false */
   readonly ownsWeights?: boolean;
   /** Cost of its runs. @default with slots it depends on the size of the model; else what the engine assumes */
@@ -57,6 +58,8 @@ export interface OnnxRunnerOptions {
   /** Path prefix of onnxruntime's profile, written when the runner is disposed of. */
   readonly profilePrefix?: string;
 }
+
+type PolicyWeights = Readonly<Record<string, TensorData>>;
 
 /** The outputs of the model's probability-mass.ts. */
 const MASS_OUTPUTS = ["largest", "blockMasses", "drawnBlocks", "drawnLogits"];
@@ -113,7 +116,7 @@ export class OnnxRunner implements PolicyRunner {
   /** The new keys and values, in one array or in one for each part of a row pool. */
   readonly #rowOutputs: readonly string[];
   /** Freed at the end. */
-  readonly #ownWeights: Weights;
+  readonly #ownWeights: PolicyWeights;
   /** The sequences of the last decode run. */
   #decoders = 0;
 
@@ -122,7 +125,7 @@ export class OnnxRunner implements PolicyRunner {
     session: GraphSession,
     contexts: Contexts,
     runCost: RunCost | undefined,
-    ownWeights: Weights,
+    ownWeights: PolicyWeights,
   ) {
     this.#spec = spec;
     this.#hasMasses = massBlocks(spec.vocabSize) > 0;
@@ -140,10 +143,15 @@ export class OnnxRunner implements PolicyRunner {
   }
 
   /** @param weights with slots, the runner reads the layers' weights until its end, unless they are packed. */
-  static async create(spec: ModelSpec, weights: Weights, options: OnnxRunnerOptions): Promise<OnnxRunner> {
+  static async create(
+    spec: ModelSpec,
+    weights: PolicyWeights,
+    options: OnnxRunnerOptions,
+  ): Promise<OnnxRunner> {
     const layout = options.contextLayout ?? contextLayoutFor(spec);
-    const isWeightLeft = layout === "slots" && (options.isWeightLeft ?? true);
-    const session = await GraphSession.create(buildDecodeGraph(spec, { layout, isWeightLeft }), {
+    const { eightBits } = options;
+    const isWeightLeft = layout === "slots" && eightBits === undefined && (options.isWeightLeft ?? true);
+    const session = await GraphSession.create(buildDecodeGraph(spec, { layout, isWeightLeft, eightBits }), {
       ...runThreads(spec, options),
       externalData: weights,
       ...(options.profilePrefix !== undefined && { profilePrefix: options.profilePrefix }),
@@ -153,10 +161,13 @@ export class OnnxRunner implements PolicyRunner {
     const contexts = makeContexts(layout, spec, Math.min(affordable, useful) + 1);
     const usualCost = isLarge(spec) ? largeRunCost(spec, layout, options.maxCacheBytes) : undefined;
     const runCost = options.runCost ?? usualCost;
-    const ownWeights = options.ownsWeights ? weights : {};
+    // Packed weights are part of the session.
+    const isRead = eightBits === undefined;
+    if (options.ownsWeights && !isRead) releaseValues(weights);
+    const ownWeights = options.ownsWeights && isRead ? weights : {};
     const runner = new OnnxRunner(spec, session, contexts, runCost, ownWeights);
     for (const { name, shape } of fedParameters(spec, isWeightLeft)) {
-      runner.#buffers.give(name, weights[name]!, shape);
+      runner.#buffers.give(name, weights[name] as Float32Array, shape);
     }
     return runner;
   }

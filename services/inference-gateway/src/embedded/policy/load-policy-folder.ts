@@ -4,15 +4,26 @@
  */
 
 import { loadMerged, type WeightAllocator } from "@hone/checkpoint";
-import type { ModelSpec, Weights } from "@hone/nn";
+import { type ModelSpec, quantizeWeights, releaseValues } from "@hone/nn";
+import type { EightBitType, TensorData } from "@hone/tensor";
 import { PolicyLoadError } from "../../domain/errors.ts";
 import type { PolicySource } from "../../domain/inference-engine.ts";
 
 /** Large arrays get large memory pages. Arrays of a few megabytes get small ones, and the first write to each page is slow. */
 const BLOCK_BYTES = 64 * 2 ** 20;
 
-/** @throws {PolicyLoadError} when the folder holds no model that can be served, or other weights than the announced ones. */
-export async function loadPolicyFolder(source: PolicySource): Promise<{ spec: ModelSpec; weights: Weights }> {
+/** A policy as an engine runs it. */
+export interface ReadyPolicy {
+  readonly spec: ModelSpec;
+  /** The weights by name, and with `eightBits` as `quantizeWeights` makes them. */
+  readonly weights: Readonly<Record<string, TensorData>>;
+}
+
+/**
+ * @param eightBits quantizes the weights. @default float32
+ * @throws {PolicyLoadError} when the folder holds no model that can be served, or other weights than the announced ones.
+ */
+export async function loadPolicyFolder(source: PolicySource, eightBits?: EightBitType): Promise<ReadyPolicy> {
   const { model, version, folder, digest, base } = source;
   const action = `Cannot load version ${version} of ${model}`;
   const loaded = await loadMerged(folder, {
@@ -26,7 +37,11 @@ export async function loadPolicyFolder(source: PolicySource): Promise<{ spec: Mo
       `${action}: the SHA-256 of its weights is ${loaded.digest}; it must be ${digest}`,
     );
   }
-  return { spec: loaded.spec, weights: loaded.weights };
+  const { spec, weights } = loaded;
+  if (eightBits === undefined) return { spec, weights };
+  const quantized = quantizeWeights(spec, weights, eightBits);
+  releaseValues(weights);
+  return { spec, weights: quantized };
 }
 
 /** Allocates arrays within blocks. Each block is as large as all arrays before it together, up to {@link BLOCK_BYTES}. */

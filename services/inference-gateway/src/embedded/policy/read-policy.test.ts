@@ -17,15 +17,18 @@ describe("readPolicy()", () => {
     try {
       const { digest } = await saveCheckpoint(folder, { spec, weights, companions: {} });
       const source = { model: "m", version: 1, folder, digest };
-      const read = await readPolicy(source, 1);
+      const read = await readPolicy(source, undefined, 1);
       assert.deepEqual(read.weights, weights);
       assert.deepEqual(read, await readPolicy(source));
-      const announced = readPolicy({ ...source, digest: "0".repeat(64) }, 1);
+      const announced = readPolicy({ ...source, digest: "0".repeat(64) }, undefined, 1);
       await assert.rejects(
         announced,
         (error) => error instanceof PolicyLoadError && /SHA-256/.test(error.message),
       );
-      await assert.rejects(readPolicy({ ...source, folder: `${folder}-missing` }, 1), PolicyLoadError);
+      await assert.rejects(
+        readPolicy({ ...source, folder: `${folder}-missing` }, undefined, 1),
+        PolicyLoadError,
+      );
     } finally {
       await rm(folder, { recursive: true });
     }

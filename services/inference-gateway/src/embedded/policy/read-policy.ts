@@ -4,15 +4,21 @@ import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
 import { findBaseFolder } from "@hone/checkpoint";
-import type { ModelSpec, Weights } from "@hone/nn";
+import type { EightBitType } from "@hone/tensor";
 import { PolicyLoadError } from "../../domain/errors.ts";
 import type { PolicySource } from "../../domain/inference-engine.ts";
 import { decodeError, type WireError } from "../messages.ts";
-import { loadPolicyFolder } from "./load-policy-folder.ts";
+import { loadPolicyFolder, type ReadyPolicy } from "./load-policy-folder.ts";
 
-/** The answer of a thread that reads weights. */
+/** What a thread that reads weights shall do. */
+export interface ReadOrder {
+  readonly source: PolicySource;
+  readonly eightBits: EightBitType | undefined;
+}
+
+/** Its answer. */
 export type ReadPolicy =
-  | { readonly kind: "read"; readonly spec: ModelSpec; readonly weights: Weights }
+  | ({ readonly kind: "read" } & ReadyPolicy)
   | { readonly kind: "failed"; readonly error: WireError };
 
 /** Smaller files are read faster than a thread starts. */
@@ -20,16 +26,18 @@ const MIN_THREAD_BYTES = 64 * 2 ** 20;
 const WEIGHTS_SUFFIX = ".safetensors";
 
 /**
+ * @param eightBits quantizes the weights. @default float32
  * @param minThreadBytes weights of at least this size are read by a thread of their own.
  * @throws {PolicyLoadError} as {@link loadPolicyFolder} does, and when its thread ends without an answer.
  */
 export async function readPolicy(
   source: PolicySource,
+  eightBits?: EightBitType,
   minThreadBytes = MIN_THREAD_BYTES,
-): Promise<{ spec: ModelSpec; weights: Weights }> {
+): Promise<ReadyPolicy> {
   const bytes = (await weightBytes(source.folder)) + (await weightBytes(await baseOf(source)));
   const isLarge = bytes >= minThreadBytes;
-  return isLarge ? readInWorker(source) : loadPolicyFolder(source);
+  return isLarge ? readInWorker({ source, eightBits }) : loadPolicyFolder(source, eightBits);
 }
 
 /** The folder of the base of adapters; undefined without adapters, and if it cannot be found, which the load will report. */
@@ -47,8 +55,8 @@ async function weightBytes(folder: string | undefined): Promise<number> {
   return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
 }
 
-async function readInWorker(source: PolicySource): Promise<{ spec: ModelSpec; weights: Weights }> {
-  const worker = new Worker(new URL("./read-policy-worker.ts", import.meta.url), { workerData: source });
+async function readInWorker(order: ReadOrder): Promise<ReadyPolicy> {
+  const worker = new Worker(new URL("./read-policy-worker.ts", import.meta.url), { workerData: order });
   try {
     const answer = await new Promise<ReadPolicy>((resolve, reject) => {
       worker.once("message", resolve);
@@ -61,7 +69,7 @@ async function readInWorker(source: PolicySource): Promise<{ spec: ModelSpec; we
     return { spec: answer.spec, weights: answer.weights };
   } catch (cause) {
     if (cause instanceof PolicyLoadError) throw cause;
-    const { model, version, folder } = source;
+    const { model, version, folder } = order.source;
     throw new PolicyLoadError(`Cannot load version ${version} of ${model} from ${folder}`, { cause });
   } finally {
     void worker.terminate();

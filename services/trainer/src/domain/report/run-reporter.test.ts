@@ -23,6 +23,7 @@ test("a wait for a folder belongs to the trainer, and to the user once the disk 
       oldestVersion: 0,
       tokenizerDigest: "",
       resumption: 0,
+      quantization: "none",
     },
     {
       board: { publish: async () => true },

@@ -1,6 +1,6 @@
 /** The published state of a run: what it is doing now. */
 
-import type { RolloutTroubles } from "@hone/rl";
+import type { Quantization, RolloutTroubles } from "@hone/rl";
 import type { WaitOwner } from "./wait.ts";
 
 /** What a run is doing. */
@@ -46,6 +46,8 @@ export interface RunStatus {
   readonly oldestVersion: number;
   /** How many times the run was resumed after a failure. */
   readonly resumption: number;
+  /** How engines compute the products of the served version. */
+  readonly quantization: Quantization;
   /** Names the tokenizer files that the run file holds; empty for a pretrained model. */
   readonly tokenizerDigest: string;
   /** What went wrong in the rollouts that were gathered last; absent = nothing did. */

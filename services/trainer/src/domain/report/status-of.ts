@@ -20,6 +20,7 @@ export function statusOf(run: RunRecord, folders: RunFolders): RunStatus {
     tokenizerDigest: digestOfTokenizer(run),
     oldestVersion: run.version ?? 0,
     resumption: run.resumptions,
+    quantization: run.config.rollout.quantization,
   };
 }
 

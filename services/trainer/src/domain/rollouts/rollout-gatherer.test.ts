@@ -116,6 +116,7 @@ function gatherFrom({
     oldestVersion: 0,
     tokenizerDigest: "",
     resumption: 0,
+    quantization: "none",
     ...NO_WAIT,
   } as const;
   const gatherer = new RolloutGatherer({

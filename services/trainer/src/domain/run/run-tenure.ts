@@ -8,6 +8,7 @@
 
 import { isAsynchronous, type RunConfig } from "@hone/config";
 import { describeError, messageIdOf, retry, type Slot } from "@hone/core";
+import { Quantization } from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
 import type { GroupJudges } from "../credit/group-judges.ts";
 import type { CriticEngine } from "../critic/critic-engine.ts";
@@ -138,6 +139,7 @@ export async function failBrokenRun(
     configJson: "{}",
     tokenizerDigest: "",
     resumption: 0,
+    quantization: Quantization.none,
     oldestVersion: version,
   };
   await publishEnd(status, deps, RunPhase.failed, reason, "");

@@ -1,0 +1,137 @@
+/**
+ * Weights in eight bits, "W8A8": each output channel of a matrix has a scale of its own, and its values are whole numbers from -127 to
+ * 127 times the scale (symmetric, as in LLM.int8(), https://arxiv.org/abs/2208.07339, section 2.1).
+ *
+ * Matrices of layers and head are quantized, most of them after a rotation (rotation.ts). The embedding is looked up in float32, biases and norms are float32.
+ */
+
+import type { EightBitType, TensorData } from "@hone/tensor";
+import type { ModelSpec } from "../model/model-spec.ts";
+import { headParameter, listParameters, type ParameterInfo, type Weights } from "../model/parameters.ts";
+import { rotateRow, rotationBlock } from "./rotation.ts";
+
+/** The largest quantized value. -128 is not used, so that the range is symmetric. */
+export const LARGEST_QUANTIZED = 127;
+/** What stands for 0 in a uint8. */
+export const UINT8_ZERO = 128;
+
+/** A matrix [out, in] that is quantized; its whole numbers are stored as [in, out], as products read them. */
+export interface QuantizedParameter {
+  /** The parameter with the float32 values. */
+  readonly source: string;
+  readonly out: number;
+  readonly inner: number;
+  /** Size of the blocks in which the rows of the matrix, and of what it multiplies, are rotated; 1 = not. */
+  readonly block: number;
+  /** Names of the whole numbers [in, out] and of the scales [out]. */
+  readonly values: string;
+  readonly scales: string;
+}
+
+/** The one projection whose inputs, averages of values, have no large channels. */
+const UNROTATED = "self_attn.o_proj.weight";
+
+/** How a parameter is stored when it is quantized. */
+export function quantizedParameter({
+  name,
+  shape,
+}: Pick<ParameterInfo, "name" | "shape">): QuantizedParameter {
+  const [out, inner] = shape as readonly [number, number];
+  const block = name.endsWith(UNROTATED) ? 1 : rotationBlock(inner);
+  return { source: name, out, inner, block, values: `${name}.quantized`, scales: `${name}.scales` };
+}
+
+/** The matrices that are quantized: those of the layers, and that of the head, which may be the embedding too. */
+export function listQuantized(spec: ModelSpec): QuantizedParameter[] {
+  const head = headParameter(spec);
+  return listParameters(spec)
+    .filter(({ name, kind }) => name === head || kind === "matrix" || kind === "residual_matrix")
+    .map(quantizedParameter);
+}
+
+/** The parameters that stay in float32. A tied head leaves the embedding here, as it is looked up. */
+export function listUnquantized(spec: ModelSpec): ParameterInfo[] {
+  return listParameters(spec).filter(
+    ({ kind }) => kind === "norm" || kind === "bias" || kind === "embedding",
+  );
+}
+
+/**
+ * Data of the graph's initializers by name: quantized matrices with their scales, and copies of what stays in float32.
+ *
+ * If a weight is not finite, all scales are NaN, and so is every result: what rounding makes of a single NaN would look like a number.
+ */
+export function quantizeWeights(
+  spec: ModelSpec,
+  weights: Weights,
+  type: EightBitType,
+): Record<string, TensorData> {
+  const made: Record<string, TensorData> = {};
+  let isSound = true;
+  for (const { name } of listUnquantized(spec)) {
+    made[name] = weights[name]!.slice();
+    isSound &&= weights[name]!.every((value) => Number.isFinite(value));
+  }
+  const parameters = listQuantized(spec);
+  for (const parameter of parameters) {
+    const { values, scales } = quantizeMatrix(weights[parameter.source]!, parameter, type);
+    made[parameter.values] = values;
+    made[parameter.scales] = scales;
+    isSound &&= scales.every((scale) => Number.isFinite(scale));
+  }
+  if (!isSound) for (const { scales } of parameters) (made[scales] as Float32Array).fill(Number.NaN);
+  return made;
+}
+
+/** Output channels that are written together, so that each write fills a line of the processor's cache. */
+const CHANNELS = 64;
+/** Added to a number and taken away again, it rounds the number to the nearest whole one, halves to even. */
+const ROUNDING = 1.5 * 2 ** 52;
+/** The smallest scale, so that zeros are not divided by zero. */
+export const SMALLEST_SCALE = 2 ** -100;
+
+/**
+ * Rotates the rows of a matrix [out, in], rounds them and transposes it. All of it is double precision, so that every machine gets
+ * the same numbers. A channel with a value that is not finite gets the scale NaN.
+ */
+export function quantizeMatrix(
+  matrix: Float32Array,
+  { out, inner, block }: Pick<QuantizedParameter, "out" | "inner" | "block">,
+  type: EightBitType,
+): { values: Int8Array | Uint8Array; scales: Float32Array } {
+  const values = type === "int8" ? new Int8Array(matrix.length) : new Uint8Array(matrix.length);
+  const scales = new Float32Array(out);
+  const zero = type === "int8" ? 0 : UINT8_ZERO;
+  const rows = Array.from({ length: Math.min(CHANNELS, out) }, () => new Float64Array(inner));
+  for (let first = 0; first < out; first += CHANNELS) {
+    const count = Math.min(CHANNELS, out - first);
+    for (let i = 0; i < count; i++) {
+      const row = rows[i]!;
+      row.set(matrix.subarray((first + i) * inner, (first + i + 1) * inner));
+      rotateRow(row, block);
+      scales[first + i] = roundRow(row);
+    }
+    for (let column = 0; column < inner; column++) {
+      const target = column * out + first;
+      for (let i = 0; i < count; i++) values[target + i] = rows[i]![column]! + zero;
+    }
+  }
+  return { values, scales };
+}
+
+/** Replaces the values of a row by whole numbers. @returns their scale in float32 */
+function roundRow(row: Float64Array): number {
+  let largest = 0;
+  let isSound = true;
+  for (let i = 0; i < row.length; i++) {
+    const size = Math.abs(row[i]!);
+    if (size > largest) largest = size;
+    // Also true for NaN.
+    if (!(size < Number.POSITIVE_INFINITY)) isSound = false;
+  }
+  if (!isSound) return Number.NaN;
+  const scale = Math.max(Math.fround(largest / LARGEST_QUANTIZED), SMALLEST_SCALE);
+  const factor = 1 / scale;
+  for (let i = 0; i < row.length; i++) row[i] = row[i]! * factor + ROUNDING - ROUNDING;
+  return scale;
+}

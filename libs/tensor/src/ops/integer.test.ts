@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { exactEightBitType } from "../eight-bit-type.ts";
+import { ShapeError } from "../errors.ts";
+import { Graph } from "../graph.ts";
+import { GraphSession } from "../session.ts";
+import { MatMulIntegerToFloat, QuantizeLinear } from "./integer.ts";
+
+describe("QuantizeLinear()", () => {
+  test("rounds each row by its own scale, halves to even, and saturates", async () => {
+    const graph = new Graph("quantize");
+    const x = graph.input("x", "float32", [2, 5]);
+    const scale = graph.constant("float32", [1, 0.5]);
+    const zero = graph.constant("uint8", [128, 128]);
+    graph.output("q", QuantizeLinear(x, scale, zero, 0));
+    const session = await GraphSession.create(graph);
+    const data = Float32Array.of(0.5, 1.5, -2.5, 200, -200, 0.5, 1.5, -0.25, 1, 0);
+    const { q } = await session.run({ x: { dtype: "float32", data, shape: [2, 5] } });
+    await session.release();
+    assert.deepEqual(Array.from(q!.data, Number), [128, 130, 126, 255, 0, 129, 131, 128, 130, 128]);
+  });
+
+  test("refuses scales that do not fit", () => {
+    const graph = new Graph("quantize");
+    const x = graph.input("x", "float32", [2, 5]);
+    const three = graph.constant("float32", [1, 1, 1]);
+    assert.throws(() => QuantizeLinear(x, three, graph.constant("uint8", [0, 0, 0]), 0), ShapeError);
+    const two = graph.constant("float32", [1, 1]);
+    assert.throws(
+      () => QuantizeLinear(x, two, graph.constant("int8", [0, 0]), 0),
+      /must be uint8, but is int8/,
+    );
+  });
+});
+
+describe("MatMulIntegerToFloat()", () => {
+  const [rows, inner, columns] = [3, 64, 5];
+  const left = Uint8Array.from({ length: rows * inner }, (_, i) => (i * 37) % 256);
+  const right = Int8Array.from({ length: inner * columns }, (_, i) => ((i * 53) % 255) - 127);
+  const scales = Float32Array.from({ length: columns }, (_, i) => 2 ** -i);
+
+  async function product(type: "int8" | "uint8"): Promise<number[]> {
+    const graph = new Graph("product");
+    const zero = type === "uint8" ? 128 : 0;
+    const values = graph.initializer("values", type, [inner, columns]);
+    const a = {
+      values: graph.input("left", "uint8", ["rows", inner]),
+      scale: graph.scalar("float32", 0.25),
+      zeroPoint: graph.scalar("uint8", 128),
+    };
+    const scale = graph.initializer("scales", "float32", [columns]);
+    graph.output("y", MatMulIntegerToFloat(a, { values, scale, zeroPoint: graph.scalar(type, zero) }));
+    const stored = type === "int8" ? right : Uint8Array.from(right, (value) => value + 128);
+    const session = await GraphSession.create(graph, { externalData: { values: stored, scales } });
+    const { y } = await session.run({ left: { dtype: "uint8", data: left, shape: [rows, inner] } });
+    await session.release();
+    return Array.from(y!.data, Number);
+  }
+
+  const expected = Array.from({ length: rows * columns }, (_, at) => {
+    const [row, column] = [Math.floor(at / columns), at % columns];
+    let sum = 0;
+    for (let k = 0; k < inner; k++) sum += (left[row * inner + k]! - 128) * right[k * columns + column]!;
+    return sum * 0.25 * scales[column]!;
+  });
+
+  test("multiplies what the numbers stand for, exactly in the type that this machine is exact in", async () => {
+    assert.deepEqual(await product(await exactEightBitType()), expected);
+  });
+
+  test("is exact with uint8 on every machine", async () => {
+    assert.deepEqual(await product("uint8"), expected);
+  });
+
+  test("refuses a left operand of int8", () => {
+    const graph = new Graph("product");
+    const one = graph.scalar("float32", 1);
+    const zeroPoint = graph.scalar("int8", 0);
+    const a = { values: graph.input("a", "int8", [2, 3]), scale: one, zeroPoint };
+    const b = { values: graph.input("b", "int8", [3, 4]), scale: one, zeroPoint };
+    assert.throws(() => MatMulIntegerToFloat(a, b), /the left operand must be uint8/);
+  });
+});
