@@ -57,6 +57,7 @@ export {
   passAtOf,
   startVersion,
   teacherName,
+  trainingQuantization,
 } from "./run-file/schema/run-kind.ts";
 export {
   type LoraConfig,

@@ -46,8 +46,14 @@ export {
 } from "./model/parameters.ts";
 export { allocateShared, releaseValues, shareWeights } from "./model/weights-memory.ts";
 export { LARGEST_UNIFORM, massBlocks } from "./probability-mass.ts";
-export { quantizedLinear } from "./quantization/quantized-linear.ts";
-export { quantizeWeights } from "./quantization/quantized-weights.ts";
+export { quantizedLinear, straightThroughLinear } from "./quantization/quantized-linear.ts";
+export {
+  allocateQuantized,
+  listQuantized,
+  type QuantizedMatrices,
+  quantizeInto,
+  quantizeWeights,
+} from "./quantization/quantized-weights.ts";
 export type { Attend, Decoder, Linear, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
 export {
   buildHead,

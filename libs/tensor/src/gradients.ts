@@ -55,6 +55,11 @@ export function gradientsFrom(
   for (const node of nodes.reverse()) {
     const received = node.outputs.map((output) => collected.get(output));
     if (received.every((gradient) => gradient === undefined)) continue;
+    const exact = exactOf(node);
+    if (exact !== undefined) {
+      if (active.has(exact)) collect(collected, node, exact, received[0]!);
+      continue;
+    }
     if (!node.inputs.some((input) => input !== undefined && active.has(input))) continue;
     applyRule(node, received).forEach((gradient, at) => {
       const input = node.inputs[at];
@@ -74,11 +79,19 @@ export function gradientsFrom(
   });
 }
 
+/** What the result of a node stands in for when it is differentiated, if it does. */
+function exactOf({ outputs }: GraphNode): Tensor | undefined {
+  const [output] = outputs;
+  return output === undefined ? undefined : output.graph.standIns.get(output);
+}
+
 /** The wanted tensors and everything computed from them. */
 function activeTensors(nodes: readonly GraphNode[], wanted: readonly Tensor[]): Set<Tensor> {
   const active = new Set(wanted);
   for (const node of nodes) {
-    if (!node.inputs.some((input) => input !== undefined && active.has(input))) continue;
+    const exact = exactOf(node);
+    const inputs = exact === undefined ? node.inputs : [exact];
+    if (!inputs.some((input) => input !== undefined && active.has(input))) continue;
     for (const output of node.outputs) if (isFloating(output.dtype)) active.add(output);
   }
   return active;

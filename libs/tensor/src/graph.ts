@@ -51,6 +51,8 @@ export class Graph {
   readonly initializers: Initializer[] = [];
   /** Results of the graph by their output names. */
   readonly outputs = new Map<string, Tensor>();
+  /** Tensors whose gradients are those of others, see `StraightThrough`. */
+  readonly standIns = new Map<Tensor, Tensor>();
   readonly #names = new Set<string>();
   readonly #constants = new Map<string, Tensor>();
   #made = 0;

@@ -44,6 +44,7 @@ export {
   Sin,
   Sqrt,
   StopGradient,
+  StraightThrough,
   Sub,
   Where,
 } from "./ops/elementwise.ts";

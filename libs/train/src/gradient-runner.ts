@@ -5,9 +5,16 @@
  * R2  Microbatches depend only on the samples, and their gradients are added in order, so the same samples give the same bits
  *     on any number of threads.
  */
-import type { LoraSpec, ModelHead, ModelSpec, Weights } from "@hone/nn";
+import {
+  allocateQuantized,
+  type LoraSpec,
+  type ModelSpec,
+  type QuantizedMatrices,
+  quantizeInto,
+  type Weights,
+} from "@hone/nn";
 import type { MaskedTokens } from "@hone/rl";
-import type { SessionOptions } from "@hone/tensor";
+import type { EightBitType, SessionOptions } from "@hone/tensor";
 import type { Microbatch, PackingLimits, TrainingSample } from "./batches/microbatch.ts";
 import { type PassResult, PassRunner } from "./batches/pass-runner.ts";
 import { PassThreads } from "./batches/pass-threads.ts";
@@ -42,6 +49,8 @@ export interface RunnerOptions extends Omit<PackingLimits, "microbatchMultiple" 
   readonly reservedBytes?: number;
   /** Threads that add up the gradients of microbatches; default the calling thread. The caller must close them. */
   readonly updates?: UpdateThreads;
+  /** Computes the products of the forward pass in eight bits, with gradients as in float32. @default float32 */
+  readonly eightBits?: EightBitType | undefined;
   /** Options of the graph sessions. */
   readonly session?: Omit<SessionOptions, "intraOpThreads">;
 }
@@ -61,21 +70,26 @@ export interface LossAndGradients extends ScoredEntries {
 }
 
 export class GradientRunner {
-  readonly #head: ModelHead;
+  readonly #spec: ModelSpec;
   readonly #limits: PackingLimits;
   readonly #updates: UpdateThreads;
+  /** What the last call quantized of its weights. */
+  readonly #quantized: QuantizedMatrices | undefined;
   readonly #executor: PassRunner | PassThreads;
 
   constructor(spec: ModelSpec, options: RunnerOptions) {
     const { threads = 1, sharing = ThreadSharing.microbatches, lora, session = {} } = options;
     const model = { spec, lora };
-    this.#head = spec.head;
+    this.#spec = spec;
     const rowPieces = options.rowPieces ?? usualRowPieces(spec);
     this.#limits = { ...packingLimits(spec, options), minRowTokens: rowPieces };
     this.#updates = options.updates ?? new UpdateThreads(1);
     const maxTokens = Math.max(options.maxRowTokens, options.maxMicrobatchTokens);
     const { headChunkValues, recomputedLayers = 0, reservedBytes = 0 } = options;
-    const bounds = { maxTokens, headChunkValues, rowPieces, recomputedLayers, reservedBytes };
+    const { eightBits } = options;
+    if (eightBits !== undefined)
+      this.#quantized = allocateQuantized(spec, eightBits, (bytes) => new SharedArrayBuffer(bytes));
+    const bounds = { maxTokens, headChunkValues, rowPieces, recomputedLayers, reservedBytes, eightBits };
     this.#executor =
       threads === 1 || sharing === ThreadSharing.operators
         ? new PassRunner(model, {
@@ -107,9 +121,9 @@ export class GradientRunner {
     objective: Objective,
     beside?: SamplesBeside,
   ): Promise<LossAndGradients> {
-    const parts = [planUpdate(samples, this.#limits, objective, this.#head)];
+    const parts = [planUpdate(samples, this.#limits, objective, this.#spec.head)];
     if (beside !== undefined) {
-      parts.push(planUpdate(beside.samples, this.#limits, beside.objective, this.#head));
+      parts.push(planUpdate(beside.samples, this.#limits, beside.objective, this.#spec.head));
     }
     const scored = parts.map(({ plan }) => emptyScores(plan));
     const partOf = new Map(parts.flatMap(({ passes }, part) => passes.map(({ batch }) => [batch, part])));
@@ -133,12 +147,14 @@ export class GradientRunner {
     weights: Weights,
     passes: readonly Pass[],
   ): AsyncGenerator<{ batch: Microbatch; result: PassResult }> {
+    const quantized = this.#quantized;
+    if (quantized !== undefined) quantizeInto(quantized, this.#spec, weights);
+    const read = { weights, quantized };
     if (this.#executor instanceof PassRunner) {
-      for (const pass of passes) yield { batch: pass.batch, result: await this.#executor.run(weights, pass) };
+      for (const pass of passes) yield { batch: pass.batch, result: await this.#executor.run(read, pass) };
       return;
     }
     let at = 0;
-    for await (const result of this.#executor.run(weights, passes))
-      yield { batch: passes[at++]!.batch, result };
+    for await (const result of this.#executor.run(read, passes)) yield { batch: passes[at++]!.batch, result };
   }
 }

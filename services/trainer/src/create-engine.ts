@@ -3,8 +3,16 @@
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { valueSpecOf } from "@hone/checkpoint";
-import { type BoundKeys, CRITIC, hasCritic, isFirstVersion, teacherName } from "@hone/config";
+import {
+  type BoundKeys,
+  CRITIC,
+  hasCritic,
+  isFirstVersion,
+  teacherName,
+  trainingQuantization,
+} from "@hone/config";
 import { deriveSeed } from "@hone/core";
+import { Quantization } from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
 import { loadTokenizer } from "@hone/tokenizer";
 import type { CriticEngine } from "./domain/critic/critic-engine.ts";
@@ -120,12 +128,14 @@ async function engineOf(
     const startFolder = folders.absolute(folders.startWeights(run.epoch));
     return new FsdpTrainingEngine({ ...common, ...plan, startFolder }, host);
   }
+  const quantization = role === EngineRole.policy ? trainingQuantization(run.config) : Quantization.none;
   const plan = fitEngine({ role, spec: model.spec }, run.config, means);
   return new OnnxTrainingEngine({
     ...common,
     sharing: plan.sharing,
     recomputedLayers: plan.recomputedLayers,
     reservedBytes: plan.reservedBytes,
+    quantization,
     ...(means.engineThreads === 0 ? {} : { threads: means.engineThreads }),
   });
 }

@@ -9,6 +9,7 @@ import {
   Div,
   type EightBitType,
   ExpandLike,
+  FusedMatMul,
   type Graph,
   MatMul,
   MatMulIntegerToFloat,
@@ -17,11 +18,12 @@ import {
   QuantizeLinear,
   ReduceMax,
   Reshape,
+  ReshapeLike,
+  StraightThrough,
   type Tensor,
-  Unsqueeze,
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
-import type { Linear } from "../transformer.ts";
+import type { Linear, WeightTensors } from "../transformer.ts";
 import {
   LARGEST_QUANTIZED,
   listQuantized,
@@ -31,53 +33,88 @@ import {
 } from "./quantized-weights.ts";
 import { hadamardMatrix } from "./rotation.ts";
 
-/** Rows [M, K] as whole numbers with 128 added, and their scales [M]. */
+/** Rows [..., K] as whole numbers with 128 added, and their scales [..., 1]. */
 interface QuantizedRows {
   readonly values: Tensor;
   readonly scales: Tensor;
 }
 
-/** Declares the quantized matrices as external initializers, and multiplies by them. */
-export function quantizedLinear(_graph: Graph, spec: ModelSpec, type: EightBitType): Linear {
+/** A quantized matrix in a graph: whole numbers [in, out] with their scales [out]. */
+interface QuantizedMatrix {
+  readonly parameter: QuantizedParameter;
+  readonly values: Tensor;
+  readonly scales: Tensor;
+}
+
+/**
+ * Multiplies by quantized matrices, which the graph takes by the names of {@link listQuantized}.
+ * @param isFed whether they are inputs, which may change between runs. @default external initializers, which onnxruntime packs
+ */
+export function quantizedLinear(graph: Graph, spec: ModelSpec, type: EightBitType, isFed = false): Linear {
   const parameters = new Map(listQuantized(spec).map((parameter) => [parameter.source, parameter]));
+  const declared = new Map<string, QuantizedMatrix>();
+  const declare = isFed ? graph.input.bind(graph) : graph.initializer.bind(graph);
+  function matrixOf(name: string): QuantizedMatrix {
+    const parameter = parameters.get(name)!;
+    const { values, scales, inner, out } = parameter;
+    return {
+      parameter,
+      values: declare(values, type, [inner, out]),
+      scales: declare(scales, "float32", [out]),
+    };
+  }
   // The projections of a layer that read the same rows share their rounding.
   const rounded = new Map<Tensor, QuantizedRows>();
   return function multiply(x, name) {
-    const parameter = parameters.get(name)!;
-    const rows = rounded.get(x) ?? quantizeRows(x, parameter.block);
+    const matrix = declared.get(name) ?? matrixOf(name);
+    declared.set(name, matrix);
+    const rows = rounded.get(x) ?? quantizeRows(x, matrix.parameter.block);
     rounded.set(x, rows);
-    return Reshape(multiplyRows(rows, parameter, type), [...x.shape.slice(0, -1), parameter.out]);
+    return multiplyRows(rows, matrix);
+  };
+}
+
+/**
+ * The same for training, with the quantized matrices as inputs: its results are those of {@link quantizedLinear}, and its gradients those of
+ * the float32 product, with respect to x and to the float32 weights.
+ */
+export function straightThroughLinear(
+  graph: Graph,
+  spec: ModelSpec,
+  type: EightBitType,
+  weights: WeightTensors,
+): Linear {
+  const multiply = quantizedLinear(graph, spec, type, true);
+  return function multiplyStraightThrough(x, name) {
+    return StraightThrough(multiply(x, name), FusedMatMul(x, weights[name]!, { transB: true }));
   };
 }
 
 /** Rotates each row of x [..., K] and rounds it to -127 to 127 times a scale of its own. */
 function quantizeRows(x: Tensor, block: number): QuantizedRows {
-  const width = x.shape.at(-1)!;
-  const rows = Reshape(rotate(x, block), [-1, width]);
-  const largest = ReduceMax(Abs(rows), { axes: [1], keepDims: false });
+  const rotated = rotate(x, block);
+  const largest = ReduceMax(Abs(rotated), { axes: [-1] });
   const scales = Max(Div(largest, LARGEST_QUANTIZED), SMALLEST_SCALE);
-  const zeros = ExpandLike(x.graph.constant("uint8", [UINT8_ZERO]), scales);
-  return { values: QuantizeLinear(rows, scales, zeros, 0), scales };
+  const perRow = Reshape(scales, [-1]);
+  const zeros = ExpandLike(x.graph.constant("uint8", [UINT8_ZERO]), perRow);
+  const rows = Reshape(rotated, [-1, x.shape.at(-1)!]);
+  return { values: ReshapeLike(QuantizeLinear(rows, perRow, zeros, 0), x), scales };
 }
 
 function rotate(x: Tensor, block: number): Tensor {
   if (block === 1) return x;
   const rotation = x.graph.constant("float32", hadamardMatrix(block), [block, block]);
-  return MatMul(Reshape(x, [-1, block]), rotation);
+  return ReshapeLike(MatMul(Reshape(x, [-1, block]), rotation), x);
 }
 
-function multiplyRows(rows: QuantizedRows, parameter: QuantizedParameter, type: EightBitType): Tensor {
+function multiplyRows(rows: QuantizedRows, { values, scales }: QuantizedMatrix): Tensor {
   const { graph } = rows.values;
-  const { out, inner, values, scales } = parameter;
   const left = {
     values: rows.values,
     scale: graph.scalar("float32", 1),
     zeroPoint: graph.scalar("uint8", UINT8_ZERO),
   };
-  const right = {
-    values: graph.initializer(values, type, [inner, out]),
-    scale: graph.initializer(scales, "float32", [out]),
-    zeroPoint: graph.scalar(type, type === "uint8" ? UINT8_ZERO : 0),
-  };
-  return Mul(MatMulIntegerToFloat(left, right), Unsqueeze(rows.scales, [1]));
+  const zeroPoint = graph.scalar(values.dtype, values.dtype === "uint8" ? UINT8_ZERO : 0);
+  const right = { values, scale: scales, zeroPoint };
+  return Mul(MatMulIntegerToFloat(left, right), rows.scales);
 }

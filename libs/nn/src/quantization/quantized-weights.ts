@@ -5,7 +5,7 @@
  * Matrices of layers and head are quantized, most of them after a rotation (rotation.ts). The embedding is looked up in float32, biases and norms are float32.
  */
 
-import type { EightBitType, TensorData } from "@hone/tensor";
+import type { EightBitType } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
 import { headParameter, listParameters, type ParameterInfo, type Weights } from "../model/parameters.ts";
 import { rotateRow, rotationBlock } from "./rotation.ts";
@@ -61,26 +61,43 @@ export function listUnquantized(spec: ModelSpec): ParameterInfo[] {
  *
  * If a weight is not finite, all scales are NaN, and so is every result: what rounding makes of a single NaN would look like a number.
  */
-export function quantizeWeights(
-  spec: ModelSpec,
-  weights: Weights,
-  type: EightBitType,
-): Record<string, TensorData> {
-  const made: Record<string, TensorData> = {};
-  let isSound = true;
-  for (const { name } of listUnquantized(spec)) {
-    made[name] = weights[name]!.slice();
-    isSound &&= weights[name]!.every((value) => Number.isFinite(value));
-  }
-  const parameters = listQuantized(spec);
-  for (const parameter of parameters) {
-    const { values, scales } = quantizeMatrix(weights[parameter.source]!, parameter, type);
-    made[parameter.values] = values;
-    made[parameter.scales] = scales;
-    isSound &&= scales.every((scale) => Number.isFinite(scale));
-  }
-  if (!isSound) for (const { scales } of parameters) (made[scales] as Float32Array).fill(Number.NaN);
+export function quantizeWeights(spec: ModelSpec, weights: Weights, type: EightBitType): QuantizedMatrices {
+  const made = allocateQuantized(spec, type, (bytes) => new ArrayBuffer(bytes));
+  quantizeInto(made, spec, weights);
+  for (const { name } of listUnquantized(spec)) made[name] = weights[name]!.slice();
   return made;
+}
+
+/** The quantized matrices and their scales by name. */
+export type QuantizedMatrices = Record<string, Int8Array | Uint8Array | Float32Array>;
+
+/** Arrays for a model's quantized matrices and scales. */
+export function allocateQuantized(
+  spec: ModelSpec,
+  type: EightBitType,
+  allocate: (bytes: number) => ArrayBuffer | SharedArrayBuffer,
+): QuantizedMatrices {
+  const made: QuantizedMatrices = {};
+  for (const { values, scales, out, inner } of listQuantized(spec)) {
+    const buffer = allocate(out * inner);
+    made[values] = type === "int8" ? new Int8Array(buffer) : new Uint8Array(buffer);
+    made[scales] = new Float32Array(allocate(out * Float32Array.BYTES_PER_ELEMENT));
+  }
+  return made;
+}
+
+/** Quantizes the matrices of a model, see {@link quantizeWeights}. */
+export function quantizeInto(target: QuantizedMatrices, spec: ModelSpec, weights: Weights): void {
+  const areFinite = (values: Float32Array) => values.every((value) => Number.isFinite(value));
+  let isSound = listUnquantized(spec).every(({ name }) => areFinite(weights[name]!));
+  const parameters = listQuantized(spec);
+  const scalesOf = (parameter: QuantizedParameter) => target[parameter.scales] as Float32Array;
+  for (const parameter of parameters) {
+    const values = target[parameter.values] as Int8Array | Uint8Array;
+    quantizeMatrix(weights[parameter.source]!, parameter, values, scalesOf(parameter));
+    isSound &&= areFinite(scalesOf(parameter));
+  }
+  if (!isSound) for (const parameter of parameters) scalesOf(parameter).fill(Number.NaN);
 }
 
 /** Output channels that are written together, so that each write fills a line of the processor's cache. */
@@ -94,14 +111,13 @@ export const SMALLEST_SCALE = 2 ** -100;
  * Rotates the rows of a matrix [out, in], rounds them and transposes it. All of it is double precision, so that every machine gets
  * the same numbers. A channel with a value that is not finite gets the scale NaN.
  */
-export function quantizeMatrix(
+function quantizeMatrix(
   matrix: Float32Array,
   { out, inner, block }: Pick<QuantizedParameter, "out" | "inner" | "block">,
-  type: EightBitType,
-): { values: Int8Array | Uint8Array; scales: Float32Array } {
-  const values = type === "int8" ? new Int8Array(matrix.length) : new Uint8Array(matrix.length);
-  const scales = new Float32Array(out);
-  const zero = type === "int8" ? 0 : UINT8_ZERO;
+  values: Int8Array | Uint8Array,
+  scales: Float32Array,
+): void {
+  const zero = values instanceof Int8Array ? 0 : UINT8_ZERO;
   const rows = Array.from({ length: Math.min(CHANNELS, out) }, () => new Float64Array(inner));
   for (let first = 0; first < out; first += CHANNELS) {
     const count = Math.min(CHANNELS, out - first);
@@ -116,7 +132,6 @@ export function quantizeMatrix(
       for (let i = 0; i < count; i++) values[target + i] = rows[i]![column]! + zero;
     }
   }
-  return { values, scales };
 }
 
 /** Replaces the values of a row by whole numbers. @returns their scale in float32 */

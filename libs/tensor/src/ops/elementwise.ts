@@ -2,7 +2,7 @@
 import { DTYPES, type DType, isFloating } from "../dtype.ts";
 import { ShapeError } from "../errors.ts";
 import type { Graph, Tensor } from "../graph.ts";
-import { checkBroadcastShape } from "../shape.ts";
+import { checkBroadcastShape, formatShape, sameShape } from "../shape.ts";
 
 /** A tensor, or a number that becomes a scalar constant of the other operand's type. */
 export type Operand = Tensor | number;
@@ -72,6 +72,23 @@ export function Identity(x: Tensor): Tensor {
 /** The same values, which gradients take for a constant. */
 export function StopGradient(x: Tensor): Tensor {
   return x.graph.emit("Identity", [x], { stopsGradient: true }, [x]).outputs[0]!;
+}
+
+/**
+ * The values of `x` with the gradient of `exact`, of which `x` is a rounded form: the straight-through estimator
+ * (https://arxiv.org/abs/1308.3432). `exact` is not computed unless something else needs it.
+ */
+export function StraightThrough(x: Tensor, exact: Tensor): Tensor {
+  if (!sameShape(x.shape, exact.shape) || x.dtype !== exact.dtype) {
+    const found = `${x.dtype}${formatShape(x.shape)} and ${exact.dtype}${formatShape(exact.shape)}`;
+    throw new ShapeError(
+      "StraightThrough",
+      `both tensors must have the same type and shape, but are ${found}`,
+    );
+  }
+  const standIn = Identity(x);
+  x.graph.standIns.set(standIn, exact);
+  return standIn;
 }
 
 /** Converts the elements to another type; a tensor that already has this type is returned unchanged. */

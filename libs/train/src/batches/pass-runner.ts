@@ -4,8 +4,25 @@
  * One session per loss is kept; its sizes are symbolic, so it can run every microbatch. Weights are graph inputs and are read
  * in place.
  */
-import { type AdaptedModel, EMBEDDING, headWidth, listAll, listTrained, type Weights } from "@hone/nn";
-import { type Feed, type Fetched, type Graph, GraphSession, type SessionOptions } from "@hone/tensor";
+import {
+  type AdaptedModel,
+  EMBEDDING,
+  headWidth,
+  listAll,
+  listQuantized,
+  listTrained,
+  type ModelSpec,
+  type QuantizedMatrices,
+  type Weights,
+} from "@hone/nn";
+import {
+  type EightBitType,
+  type Feed,
+  type Fetched,
+  type Graph,
+  GraphSession,
+  type SessionOptions,
+} from "@hone/tensor";
 import { type HeadChunks, headChunks } from "../graph/head-loss.ts";
 import { buildForwardGraph, buildTrainingGraph } from "../graph/training-graph.ts";
 import { gradientOutput, INPUT, OUTPUT } from "../graph/training-names.ts";
@@ -19,6 +36,12 @@ export interface PassResult extends PassScores {
   readonly gradients: Record<string, Float32Array>;
 }
 
+/** The weights of a pass; with eight bits also what was quantized of them. */
+export interface PassWeights {
+  readonly weights: Weights;
+  readonly quantized: QuantizedMatrices | undefined;
+}
+
 export interface PassRunnerOptions {
   readonly session: SessionOptions;
   /** Intended maximum of a microbatch's tokens. */
@@ -29,6 +52,8 @@ export interface PassRunnerOptions {
   readonly rowPieces: number;
   /** Number of layers that are recomputed in the backward pass. */
   readonly recomputedLayers: number;
+  /** Computes the products of the forward pass in eight bits. @default float32 */
+  readonly eightBits?: EightBitType | undefined;
   /** Memory that a training session reserves before its first pass. */
   readonly reservedBytes: number;
 }
@@ -45,18 +70,22 @@ export class PassRunner {
     this.#options = options;
   }
 
-  async run(weights: Weights, { batch, temperature, objective, hasSquares }: Pass): Promise<PassResult> {
+  async run(
+    { weights, quantized }: PassWeights,
+    { batch, temperature, objective, hasSquares }: Pass,
+  ): Promise<PassResult> {
     const { spec } = this.#model;
     // Enough chunks for the largest microbatch, so that one session serves all. A row may be longer than the intended maximum.
-    const { maxTokens, headChunkValues, rowPieces, recomputedLayers } = this.#options;
+    const { maxTokens, headChunkValues, rowPieces, recomputedLayers, eightBits } = this.#options;
     const chunks = headChunks(headWidth(spec), Math.max(maxTokens, batch.positions.length), headChunkValues);
     const feeds = microbatchFeeds(batch, weights[EMBEDDING]!, spec, { chunks, rowPieces });
     for (const { name, shape } of listAll(this.#model)) {
       feeds[name] = { dtype: "float32", data: weights[name]!, shape };
     }
+    if (quantized !== undefined) Object.assign(feeds, quantizedFeeds(spec, quantized));
     if (objective === undefined) {
       const session = await this.#session(`forward ${temperature} ${hasSquares} ${chunks.count}`, () =>
-        buildForwardGraph(this.#model, { temperature, hasSquares }, { chunks, rowPieces }),
+        buildForwardGraph(this.#model, { temperature, hasSquares }, { chunks, rowPieces, eightBits }),
       );
       return { ...scoresOf(await session.run(feeds)), loss: 0, gradients: {} };
     }
@@ -67,7 +96,7 @@ export class PassRunner {
     const reserved = BigInt(await this.#reserve(key));
     feeds[INPUT.reserved] = { dtype: "int64", data: BigInt64Array.of(reserved), shape: [1] };
     const session = await this.#session(key, () =>
-      buildTrainingGraph(this.#model, graphObjective, { chunks, rowPieces, recomputedLayers }),
+      buildTrainingGraph(this.#model, graphObjective, { chunks, rowPieces, recomputedLayers, eightBits }),
     );
     const results = await session.run(feeds);
     return {
@@ -118,6 +147,17 @@ export class PassRunner {
     if (table !== undefined) addLookupGradient(table, batch, floats(results[gradientOutput(INPUT.embedded)]));
     return gradients;
   }
+}
+
+function quantizedFeeds(spec: ModelSpec, quantized: QuantizedMatrices): Record<string, Feed> {
+  const feeds: Record<string, Feed> = {};
+  for (const { values, scales, inner, out } of listQuantized(spec)) {
+    const data = quantized[values]!;
+    const dtype = data instanceof Int8Array ? "int8" : "uint8";
+    feeds[values] = { dtype, data, shape: [inner, out] };
+    feeds[scales] = { dtype: "float32", data: quantized[scales]!, shape: [out] };
+  }
+  return feeds;
 }
 
 function objectiveFeeds(

@@ -34,7 +34,7 @@ const passes = microbatches.map((batch) => ({
 
 async function all(pool: PassThreads) {
   const results = [];
-  for await (const result of pool.run(weights, passes)) results.push(result);
+  for await (const result of pool.run({ weights, quantized: undefined }, passes)) results.push(result);
   return results;
 }
 
@@ -42,7 +42,7 @@ test("idle threads end, and the next passes start new threads that give the same
   assert.ok(passes.length > 1);
   const runner = new PassRunner({ spec }, options);
   const expected = [];
-  for (const pass of passes) expected.push(await runner.run(weights, pass));
+  for (const pass of passes) expected.push(await runner.run({ weights, quantized: undefined }, pass));
   await runner.close();
   const pool = new PassThreads({ spec }, options, 2, 1);
   for (let round = 0; round < 2; round++) {

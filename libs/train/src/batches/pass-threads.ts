@@ -9,9 +9,9 @@
  *     which takes a few tenths of a second. This is worthwhile because a run waits for its rollouts longer than it computes.
  */
 import { Worker } from "node:worker_threads";
-import type { AdaptedModel, Weights } from "@hone/nn";
+import type { AdaptedModel } from "@hone/nn";
 import { MicrobatchError, TrainingInputError } from "../errors.ts";
-import type { PassResult, PassRunnerOptions } from "./pass-runner.ts";
+import type { PassResult, PassRunnerOptions, PassWeights } from "./pass-runner.ts";
 import type { Pass } from "./plan-passes.ts";
 
 /** The data with which a worker is started. */
@@ -22,7 +22,7 @@ export interface PoolWorkerData {
 
 /** Owner -> worker. Weights are in shared memory and are sent once. */
 export type PoolCall =
-  | { readonly kind: "weights"; readonly weights: Weights }
+  | { readonly kind: "weights"; readonly weights: PassWeights }
   | { readonly kind: "run"; readonly pass: Pass };
 
 /** Worker -> owner, one per pass. */
@@ -34,7 +34,8 @@ interface PoolWorker {
   readonly thread: Worker;
   /** Whether it is being ended because it is idle (M4). */
   isReleased: boolean;
-  weights: Weights | undefined;
+  /** Those that it was sent last. */
+  weights: PassWeights["weights"] | undefined;
   pass: PromiseWithResolvers<PassResult> | undefined;
 }
 
@@ -77,7 +78,7 @@ export class PassThreads {
   }
 
   /** Runs the passes and yields their results in order; one call at a time. @throws MicrobatchError if a pass fails. */
-  async *run(weights: Weights, passes: readonly Pass[]): AsyncGenerator<PassResult> {
+  async *run(weights: PassWeights, passes: readonly Pass[]): AsyncGenerator<PassResult> {
     requireShared(weights);
     if (this.#lost !== undefined) throw this.#lost;
     clearTimeout(this.#idle);
@@ -142,11 +143,11 @@ export class PassThreads {
     return worker;
   }
 
-  #runOn(worker: PoolWorker, weights: Weights, pass: Pass): Promise<PassResult> {
+  #runOn(worker: PoolWorker, weights: PassWeights, pass: Pass): Promise<PassResult> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     const post = (call: PoolCall) => worker.thread.postMessage(call);
-    if (worker.weights !== weights) {
-      worker.weights = weights;
+    if (worker.weights !== weights.weights) {
+      worker.weights = weights.weights;
       post({ kind: "weights", weights });
     }
     worker.pass = Promise.withResolvers();
@@ -161,8 +162,8 @@ export class PassThreads {
   }
 }
 
-function requireShared(weights: Weights): void {
-  for (const [name, values] of Object.entries(weights)) {
+function requireShared({ weights, quantized }: PassWeights): void {
+  for (const [name, values] of Object.entries({ ...weights, ...quantized })) {
     if (!(values.buffer instanceof SharedArrayBuffer)) {
       throw new TrainingInputError(
         `${name} does not lie in shared memory, so several threads cannot train it`,

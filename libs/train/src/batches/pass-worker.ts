@@ -1,13 +1,12 @@
 /** A thread that runs microbatches one after the other, with weights that it shares with its owner. */
 import { parentPort, workerData } from "node:worker_threads";
 import { describeError } from "@hone/core";
-import type { Weights } from "@hone/nn";
-import { PassRunner } from "./pass-runner.ts";
+import { PassRunner, type PassWeights } from "./pass-runner.ts";
 import type { PoolAnswer, PoolCall, PoolWorkerData } from "./pass-threads.ts";
 
 const { model, options } = workerData as PoolWorkerData;
 const runner = new PassRunner(model, options);
-let weights: Weights = {};
+let weights: PassWeights = { weights: {}, quantized: undefined };
 
 parentPort?.on("message", async (call: PoolCall) => {
   if (call.kind === "weights") {

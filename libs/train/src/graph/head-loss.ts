@@ -10,7 +10,7 @@
  * so that the chunk cannot run before it. Where the loss takes entries of several chunks together, the log-probabilities of
  * all chunks are computed first, and the logits of each chunk a second time.
  */
-import { buildHead, headParameter, type ModelSpec, type WeightTensors } from "@hone/nn";
+import { buildHead, headParameter, type Linear, type ModelSpec, type WeightTensors } from "@hone/nn";
 import { type LossName, type LossTerm, takesTogether } from "@hone/rl";
 import {
   Add,
@@ -57,6 +57,8 @@ export interface GraphObjective {
 /** The inputs and settings of the head. */
 export interface HeadInputs {
   readonly weights: WeightTensors;
+  /** How logits are computed. @default in float32, with the weights */
+  readonly linear?: Linear | undefined;
   /** [U, C] hidden states. */
   readonly read: Tensor;
   readonly temperature: number;
@@ -252,11 +254,11 @@ function choicesOf(graph: Graph, index: number): Tensor {
 
 function scoreChunk(
   spec: ModelSpec,
-  { weights, temperature }: HeadInputs,
+  { weights, linear, temperature }: HeadInputs,
   read: Tensor,
   choices: Tensor,
 ): ChunkScores {
-  const logits = buildHead(spec, read, weights);
+  const logits = buildHead(spec, read, weights, linear);
   const logprobs = LogSoftmax(temperature === 1 ? logits : Mul(logits, 1 / temperature));
   const probabilities = Exp(logprobs);
   const logprob = Gather(Reshape(logprobs, [-1]), choices);

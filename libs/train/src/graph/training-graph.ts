@@ -14,11 +14,13 @@ import {
   EMBEDDING,
   headParameter,
   headParameters,
+  type Linear,
   layerOf,
   listAll,
   listTrained,
   type ModelSpec,
   packedAttend,
+  straightThroughLinear,
   type WeightTensors,
   weightInputs,
 } from "@hone/nn";
@@ -27,6 +29,7 @@ import {
   AfterReserving,
   addDims,
   type Dim,
+  type EightBitType,
   Gather,
   Graph,
   gradientsFrom,
@@ -50,6 +53,8 @@ export interface GraphBounds {
   readonly rowPieces: number;
   /** Number of layers, from the first, that are recomputed in the backward pass instead of being kept. */
   readonly recomputedLayers: number;
+  /** Computes the products of the forward pass in eight bits, which are then inputs (`straightThroughLinear`). @default float32 */
+  readonly eightBits?: EightBitType | undefined;
 }
 
 /** What a forward pass computes. */
@@ -64,15 +69,16 @@ export interface ForwardObjective {
 export function buildForwardGraph(
   model: AdaptedModel,
   { temperature, hasSquares }: ForwardObjective,
-  { chunks, rowPieces }: Omit<GraphBounds, "recomputedLayers">,
+  bounds: Omit<GraphBounds, "recomputedLayers">,
 ): Graph {
+  const { chunks } = bounds;
   const graph = new Graph("forward");
-  const { weights, read } = buildBody(graph, model, { chunks, rowPieces });
+  const { weights, linear, read } = buildBody(graph, model, bounds);
   if (model.spec.head === "value") {
     graph.output(OUTPUT.score, buildValues(graph, read, weights));
     return graph;
   }
-  const inputs = { weights, read, temperature, chunks };
+  const inputs = { weights, linear, read, temperature, chunks };
   const scores = buildHeadScores(graph, model.spec, inputs, hasSquares);
   graph.output(OUTPUT.score, scores.logprob);
   graph.output(OUTPUT.entropy, scores.entropy);
@@ -92,11 +98,12 @@ export function buildForwardGraph(
 export function buildTrainingGraph(
   model: AdaptedModel,
   objective: GraphObjective,
-  { chunks, rowPieces, recomputedLayers }: GraphBounds,
+  { recomputedLayers, ...bounds }: GraphBounds,
 ): Graph {
   const graph = new Graph(`train ${objective.terms.map(({ name }) => name).join(" + ")}`);
   const reserved = graph.input(INPUT.reserved, "int64", [1]);
-  const body = buildBody(graph, model, { chunks, rowPieces, reserved });
+  const { chunks } = bounds;
+  const body = buildBody(graph, model, { ...bounds, reserved });
   const { weights, read } = body;
   const trained = listTrained(model).map(({ name }) => name);
   const readGradient = outputHead(graph, model.spec, body, objective, { chunks, trained });
@@ -135,7 +142,7 @@ export function buildTrainingGraph(
 function outputHead(
   graph: Graph,
   spec: ModelSpec,
-  { weights, read }: Body,
+  { weights, linear, read }: Body,
   objective: GraphObjective,
   { chunks, trained }: { readonly chunks: HeadChunks; readonly trained: readonly string[] },
 ): Tensor {
@@ -149,7 +156,7 @@ function outputHead(
     return head.readGradient;
   }
   const name = headParameter(spec);
-  const inputs = { weights, read, temperature: objective.temperature, chunks };
+  const inputs = { weights, linear, read, temperature: objective.temperature, chunks };
   const head = buildHeadLoss(graph, spec, inputs, objective, trained.includes(name));
   graph.output(OUTPUT.loss, head.loss);
   graph.output(OUTPUT.score, head.logprob);
@@ -160,6 +167,8 @@ function outputHead(
 
 interface Body {
   readonly weights: WeightTensors;
+  /** Undefined = in float32, with the weights. */
+  readonly linear: Linear | undefined;
   readonly decoder: Decoder;
   /** [B, T, C] hidden states before the first layer and after each layer. */
   readonly states: readonly Tensor[];
@@ -170,7 +179,12 @@ interface Body {
 function buildBody(
   graph: Graph,
   model: AdaptedModel,
-  { chunks, rowPieces, reserved }: Omit<GraphBounds, "recomputedLayers"> & { readonly reserved?: Tensor },
+  {
+    chunks,
+    rowPieces,
+    eightBits,
+    reserved,
+  }: Omit<GraphBounds, "recomputedLayers"> & { readonly reserved?: Tensor },
 ): Body {
   const { spec, lora } = model;
   const weights = weightInputs(graph, listAll(model));
@@ -185,10 +199,11 @@ function buildBody(
   const positions = graph.input(INPUT.positions, "int32", [all.reduce<Dim>(addDims, 0)]);
 
   const attend = packedAttend(graph, spec, visibleEnds);
-  const decoder = decoderOf(graph, spec, { embedded, positionIds, weights, lora, attend });
+  const linear = eightBits && straightThroughLinear(graph, spec, eightBits, weights);
+  const decoder = decoderOf(graph, spec, { embedded, positionIds, weights, lora, attend, linear });
   const states = [decoder.start];
   for (let layer = 0; layer < spec.numLayers; layer++) states.push(decoder.layer(layer, states[layer]!));
   const hidden_BTC = decoder.finish(states.at(-1)!);
   const read = Gather(Reshape(hidden_BTC, [-1, spec.hiddenSize]), positions, 0, { isDistinct: true });
-  return { weights, decoder, states, read };
+  return { weights, linear, decoder, states, read };
 }

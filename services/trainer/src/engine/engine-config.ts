@@ -2,6 +2,7 @@
 import { cpus } from "node:os";
 import type { BaseReference, CheckpointOrigin, Companions, ElementType } from "@hone/checkpoint";
 import { type LoraSpec, listTrained, type ModelSpec, parameterSize } from "@hone/nn";
+import type { Quantization } from "@hone/rl";
 import type { ThreadSharing } from "@hone/train";
 
 /** Where the first weights come from. */
@@ -47,6 +48,8 @@ export interface OnnxEngineConfig extends EngineConfig {
   readonly sharing?: ThreadSharing;
   /** Layers that are recomputed in the backward pass instead of being kept; default 0. The result does not depend on it. */
   readonly recomputedLayers?: number;
+  /** How the products of the forward pass are computed. @default none: in float32 */
+  readonly quantization?: Quantization;
   /** What a training session takes before its first pass, see `TrainingPlan`; default 0. */
   readonly reservedBytes?: number;
 }

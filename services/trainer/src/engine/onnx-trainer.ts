@@ -6,6 +6,7 @@
 import { availableParallelism } from "node:os";
 import { type AdamWState, initialiseAdamW } from "@hone/checkpoint";
 import { releaseValues, type Weights } from "@hone/nn";
+import type { EightBitType } from "@hone/tensor";
 import {
   clipFactor,
   GradientRunner,
@@ -50,7 +51,8 @@ export class OnnxTrainer implements TrainingEngine {
   #state: TrainerState | undefined;
   #reference: Weights | undefined;
 
-  constructor(config: OnnxEngineConfig) {
+  /** @param eightBits how eight bits are stored, if the configuration asks for them */
+  constructor(config: OnnxEngineConfig, eightBits?: EightBitType) {
     this.vocabSize = config.spec.vocabSize;
     this.stateBytes = stateBytesOf(config);
     this.#files = trainerFiles(config);
@@ -62,6 +64,7 @@ export class OnnxTrainer implements TrainingEngine {
       maxMicrobatchTokens: config.maxMicrobatchTokens ?? DEFAULT_MICROBATCH_TOKENS,
       threads,
       updates: this.#updates,
+      eightBits,
       ...(config.sharing === undefined ? {} : { sharing: config.sharing }),
       ...(config.recomputedLayers === undefined ? {} : { recomputedLayers: config.recomputedLayers }),
       ...(config.reservedBytes === undefined ? {} : { reservedBytes: config.reservedBytes }),

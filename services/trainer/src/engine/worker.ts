@@ -1,12 +1,17 @@
 /** The engine's thread: executes calls one after the other, in the order they arrive. */
 import { parentPort, workerData } from "node:worker_threads";
 import { describeError, fileRefusal, HoneError } from "@hone/core";
+import { Quantization } from "@hone/rl";
+import { exactEightBitType } from "@hone/tensor";
 import type { TrainingEngine } from "../domain/step/training-engine.ts";
 import type { OnnxEngineConfig } from "./engine-config.ts";
 import type { EngineAnswer, EngineCall } from "./messages.ts";
 import { OnnxTrainer } from "./onnx-trainer.ts";
 
-const engine: TrainingEngine = new OnnxTrainer(workerData as OnnxEngineConfig);
+const config = workerData as OnnxEngineConfig;
+const isQuantized = config.quantization === Quantization.int8;
+const eightBits = isQuantized ? await exactEightBitType() : undefined;
+const engine: TrainingEngine = new OnnxTrainer(config, eightBits);
 let last: Promise<void> = Promise.resolve();
 
 parentPort?.on("message", (call: EngineCall) => {

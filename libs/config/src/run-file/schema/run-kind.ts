@@ -1,5 +1,6 @@
 /** Tells what kind of work a run file asks for. */
 
+import { Quantization } from "@hone/rl";
 import type { RunConfig } from "./schema.ts";
 
 /** Whether the run trains its model. A run without steps and without a warm start only evaluates it. */
@@ -15,6 +16,15 @@ export function isAsynchronous({ trainer, replay }: Pick<RunConfig, "trainer" | 
 /** The version that a run begins with: that of a kept state where it replays from a later step. */
 export function startVersion({ replay }: Pick<RunConfig, "replay">): number {
   return replay?.from === undefined ? 0 : replay.from - 1;
+}
+
+/** How the training engine computes the policy's products. PyTorch has a type of its own. */
+export function trainingQuantization({
+  trainer,
+  rollout,
+}: Pick<RunConfig, "trainer" | "rollout">): Quantization {
+  const { engine } = trainer;
+  return engine.kind === "onnx" ? (engine.quantization ?? rollout.quantization) : Quantization.none;
 }
 
 /** Whether the run compares its policy with the reference policy, which is version 0. */

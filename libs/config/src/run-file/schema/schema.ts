@@ -114,7 +114,15 @@ const optimizer = z.strictObject({
 const microbatchTokens = wholeNumber.min(1).max(1_048_576).default(1_024);
 
 /** The embedded engine. */
-const onnxEngine = z.strictObject({ kind: z.literal("onnx"), microbatchTokens });
+const onnxEngine = z.strictObject({
+  kind: z.literal("onnx"),
+  microbatchTokens,
+  /**
+   * How the products of the forward pass are computed: in float32, or in eight bits as in generation, with gradients as in float32.
+   * Default: rollout.quantization.
+   */
+  quantization: z.enum(Quantization).optional(),
+});
 
 /** PyTorch workers, if the trainer has them. */
 const fsdpEngine = z.strictObject({

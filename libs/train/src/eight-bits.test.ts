@@ -1,0 +1,101 @@
+/** Training whose forward pass is computed in eight bits. */
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { Random } from "@hone/core";
+import { initialiseWeights, resolveModelSpec, shareWeights } from "@hone/nn";
+import { exactEightBitType } from "@hone/tensor";
+import type { TrainingSample } from "./batches/microbatch.ts";
+import { GradientRunner, type RunnerOptions } from "./gradient-runner.ts";
+import { ThreadSharing } from "./graph/training-memory.ts";
+
+const spec = resolveModelSpec({
+  vocabSize: 61,
+  hiddenSize: 48,
+  numLayers: 3,
+  numHeads: 4,
+  numKeyValueHeads: 2,
+  intermediateSize: 80,
+  initializerRange: 0.1,
+});
+const weights = shareWeights(initialiseWeights(spec, 4));
+const random = new Random(6);
+const ids = (count: number) => Array.from({ length: count }, () => random.nextInt(61));
+const prompt = ids(9);
+const samples: TrainingSample[] = Array.from({ length: 12 }, (_, i) => {
+  const tokenIds = [...prompt, ...ids(4 + i)];
+  const trained = tokenIds.length - prompt.length;
+  return {
+    tokenIds,
+    lossMask: tokenIds.map((_, at) => (at >= prompt.length ? 1 : 0)),
+    inputs: {
+      behaviourLogprob: new Array<number>(trained).fill(-4),
+      advantage: new Array<number>(trained).fill(i % 2 === 0 ? 1 : -1),
+    },
+    weights: new Array<number>(trained).fill(0.01),
+  };
+});
+const objective = {
+  terms: [{ name: "ppo_clip" as const, constants: { clipLow: 0.9, clipHigh: 9 } }],
+  entropyCoefficient: 0.01,
+};
+const eightBits = await exactEightBitType();
+
+async function train(options: Partial<RunnerOptions>) {
+  const runner = new GradientRunner(spec, { maxRowTokens: 64, maxMicrobatchTokens: 64, ...options });
+  try {
+    return await runner.differentiate(weights, samples, objective);
+  } finally {
+    await runner.close();
+  }
+}
+
+/** Size of the difference, relative to the size of what is expected. */
+function errorOf(found: Float32Array, expected: Float32Array): number {
+  const size = (values: Float32Array) => Math.hypot(...values);
+  return size(expected.map((value, i) => value - found[i]!)) / size(expected);
+}
+
+describe("GradientRunner in eight bits", () => {
+  test("finds nearly the scores and the gradients of float32", async () => {
+    const [exact, found] = [await train({}), await train({ eightBits })];
+    const scoreError = errorOf(Float32Array.from(found.scores), Float32Array.from(exact.scores));
+    assert.ok(scoreError > 1e-5 && scoreError < 0.01, `scores: ${scoreError}`);
+    const all = ({ gradients }: typeof exact) =>
+      Float32Array.from(Object.keys(exact.gradients).flatMap((name) => Array.from(gradients[name]!)));
+    const gradientError = errorOf(all(found), all(exact));
+    assert.ok(gradientError < 0.03, `gradients: ${gradientError}`);
+  });
+
+  test("gives the same bits on two threads, and with layers that are computed again", async () => {
+    const expected = await train({ eightBits });
+    const two = { threads: 2, sharing: ThreadSharing.microbatches };
+    for (const options of [two, { recomputedLayers: 2 }]) {
+      const found = await train({ eightBits, ...options });
+      assert.deepEqual(found.gradients, expected.gradients);
+      assert.deepEqual(found.scores, expected.scores);
+    }
+  });
+
+  test("chunks of the head, the last of which is empty, change rounding only", async () => {
+    const expected = await train({ eightBits });
+    const found = await train({ eightBits, headChunkValues: 61 * 40 });
+    for (const [name, gradient] of Object.entries(expected.gradients)) {
+      const error = errorOf(found.gradients[name]!, gradient);
+      assert.ok(error < 1e-4, `${name}: ${error}`);
+    }
+  });
+
+  test("follows weights that are changed between calls", async () => {
+    const runner = new GradientRunner(spec, { maxRowTokens: 64, maxMicrobatchTokens: 64, eightBits });
+    const before = await runner.score(weights, samples);
+    const halved = Object.fromEntries(
+      Object.entries(weights).map(([name, values]) => [name, values.map((value) => value / 2)]),
+    );
+    const other = await runner.score(halved, samples);
+    const again = await runner.score(weights, samples);
+    await runner.close();
+    assert.deepEqual(again.scores, before.scores);
+    assert.notDeepEqual(other.scores, before.scores);
+  });
+});
