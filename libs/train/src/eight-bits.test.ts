@@ -64,7 +64,7 @@ describe("GradientRunner in eight bits", () => {
     const all = ({ gradients }: typeof exact) =>
       Float32Array.from(Object.keys(exact.gradients).flatMap((name) => Array.from(gradients[name]!)));
     const gradientError = errorOf(all(found), all(exact));
-    assert.ok(gradientError < 0.03, `gradients: ${gradientError}`);
+    assert.ok(gradientError < 0.06, `gradients: ${gradientError}`);
   });
 
   test("gives the same bits on two threads, and with layers that are computed again", async () => {
