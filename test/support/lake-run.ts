@@ -23,6 +23,7 @@ export interface LakeRunOptions {
   readonly critic?: RunConfig["trainer"]["critic"];
   readonly stateEvery?: number;
   readonly dynamicSampling?: RunConfig["algorithm"]["dynamicSampling"];
+  readonly quantization?: RunConfig["rollout"]["quantization"];
   readonly redundancy?: RunConfig["rollout"]["redundancy"];
   readonly maxStaleness?: number;
   readonly onNewVersion?: RunConfig["trainer"]["onNewVersion"];
@@ -51,7 +52,12 @@ export async function lakeRun(options: LakeRunOptions): Promise<RunConfig> {
         train: withConfig(dataset.train, options.environment),
         eval: { ...dataset.eval, seeds: { from: seeds.from, to: seeds.from + options.evalTasks } },
       },
-      rollout: { ...rollout, tasksPerStep: options.tasksPerStep, redundancy: options.redundancy },
+      rollout: {
+        ...rollout,
+        tasksPerStep: options.tasksPerStep,
+        redundancy: options.redundancy,
+        quantization: options.quantization ?? rollout.quantization,
+      },
       algorithm: {
         ...algorithm,
         advantage: options.advantage ?? algorithm.advantage,

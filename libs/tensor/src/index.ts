@@ -11,6 +11,7 @@
 
 export type { DataByType, DType, TensorData } from "./dtype.ts";
 export { DTYPES, isFloating, toData } from "./dtype.ts";
+export { type EightBitSpeed, measureEightBits } from "./eight-bit-speed.ts";
 export { type EightBitType, exactEightBitType } from "./eight-bit-type.ts";
 export { GraphError, SessionError, ShapeError } from "./errors.ts";
 export type { GradientSeed } from "./gradients.ts";

@@ -2,10 +2,11 @@
  * Measures the processor time of a decode step of the 135M shape, and the share of each operator.
  *
  *   node services/inference-gateway/bench/decode-step.ts [--sequences 32] [--context 160] [--new 1] [--steps 20]
- *        [--threads 2] [--packed] [--again] [--profile]
+ *        [--threads 2] [--packed] [--int8] [--again] [--profile]
  *
  * Each sequence computes --new tokens after --context known ones, and in the next step after those too, or with --again the same
- * ones again. Prints the median of the steps. With --packed the weights are on the right of their products. With --profile it
+ * ones again. Prints the median of the steps. With --packed the weights are on the right of their products, with
+ * --int8 they are quantized. With --profile it
  * also sums onnxruntime's own timing by operator, which makes the steps a little slower.
  */
 
@@ -13,7 +14,8 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
-import { initialiseWeights, PAGE_ROWS, resolveModelSpec } from "@hone/nn";
+import { initialiseWeights, PAGE_ROWS, quantizeWeights, resolveModelSpec } from "@hone/nn";
+import { exactEightBitType } from "@hone/tensor";
 import { OnnxRunner } from "../src/embedded/onnx/onnx-runner.ts";
 
 const { values } = parseArgs({
@@ -24,6 +26,7 @@ const { values } = parseArgs({
     steps: { type: "string", default: "20" },
     threads: { type: "string", default: "2" },
     packed: { type: "boolean", default: false },
+    int8: { type: "boolean", default: false },
     again: { type: "boolean", default: false },
     profile: { type: "boolean", default: false },
   },
@@ -44,16 +47,20 @@ const spec = resolveModelSpec({
 const folder = await mkdtemp(path.join(tmpdir(), "hone-bench-"));
 const builtAt = performance.now();
 const weights = initialiseWeights(spec, 1);
+const eightBits = values.int8 ? await exactEightBitType() : undefined;
 const madeAt = performance.now();
-const runner = await OnnxRunner.create(spec, weights, {
+const given = eightBits === undefined ? weights : quantizeWeights(spec, weights, eightBits);
+const quantizedAt = performance.now();
+const runner = await OnnxRunner.create(spec, given, {
   maxCacheBytes: 2 ** 31,
   maxSequences: sequences,
   intraOpThreads: Number(values.threads),
   isWeightLeft: !values.packed,
+  eightBits,
   ...(values.profile && { profilePrefix: path.join(folder, "profile") }),
 });
 console.log(
-  `weights ${(madeAt - builtAt).toFixed(0)} ms, session ${(performance.now() - madeAt).toFixed(0)} ms`,
+  `weights ${(madeAt - builtAt).toFixed(0)} ms, quantizing ${(quantizedAt - madeAt).toFixed(0)} ms, session ${(performance.now() - quantizedAt).toFixed(0)} ms`,
 );
 
 const numPages = Math.ceil((context + steps * count) / PAGE_ROWS);

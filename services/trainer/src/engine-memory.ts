@@ -2,8 +2,17 @@
 
 import { availableParallelism } from "node:os";
 import { valueSpecOf } from "@hone/checkpoint";
-import { CRITIC, hasCritic, hasReference, isTraining, otherModels, type RunConfig } from "@hone/config";
+import {
+  CRITIC,
+  hasCritic,
+  hasReference,
+  isTraining,
+  otherModels,
+  type RunConfig,
+  trainingQuantization,
+} from "@hone/config";
 import { type ModelSpec, resolveLora } from "@hone/nn";
+import { Quantization } from "@hone/rl";
 import { isLargeModel, planTraining, type TrainingMemory, type TrainingPlan } from "@hone/train";
 import { type Problem, problemOf } from "./domain/report/run-event.ts";
 import { DEFAULT_ROW_TOKENS } from "./engine/engine-config.ts";
@@ -52,6 +61,7 @@ export function fitEngine(
         ? resolveLora(config.model.lora)
         : undefined,
     hasReference: role === EngineRole.policy && hasReference(config),
+    isQuantized: role === EngineRole.policy && trainingQuantization(config) !== Quantization.none,
     isTrained: role !== EngineRole.teacher,
   };
   return planTraining(spec, extent, shareOf(config, engineMemoryBytes));

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { describeError } from "@hone/core";
 import { findNatsServer, findPostgres, freePort, postgresAccount } from "@hone/embedded";
 import { defaultProcesses, kernelWalls, ownSnapshots } from "@hone/sandbox";
+import { measureEightBits } from "@hone/tensor";
 import { honeCommand } from "../define.ts";
 import { span } from "../format.ts";
 import type { Session } from "../session.ts";
@@ -24,6 +25,8 @@ const MIN_MEMORY_GIB = 3;
 /** Weights, episodes and logs of a few runs. */
 const MIN_DISK_GIB = 2;
 const GIB = 1024 ** 3;
+/** Rounding rows and scaling results take the rest. */
+const MIN_GAIN = 1.5;
 
 const CHECKS: Readonly<Record<string, (session: Session) => Promise<Finding>>> = {
   Node: async () => {
@@ -36,6 +39,13 @@ const CHECKS: Readonly<Record<string, (session: Session) => Promise<Finding>>> =
     const cores = availableParallelism();
     const text = `${cores} cores, ${process.arch}`;
     return cores >= 2 ? ok(text) : warn(`${text}: training and sampling have to share it`);
+  },
+  "eight bits": async () => {
+    const { type, ratio } = await measureEightBits();
+    const text = `products ${ratio.toFixed(1)} times as fast as in float32, weights as ${type}`;
+    return ratio >= MIN_GAIN
+      ? ok(text)
+      : ok(`${text}: rollout.quantization saves memory on this machine, and no time`);
   },
   memory: async () => {
     const gib = totalmem() / GIB;

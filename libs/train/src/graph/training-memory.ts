@@ -9,6 +9,7 @@ import {
   type LoraSpec,
   listAll,
   listParameters,
+  listQuantized,
   listTrained,
   type ModelSpec,
   type ParameterInfo,
@@ -47,6 +48,8 @@ export interface TrainingExtent {
   readonly lora?: LoraSpec | undefined;
   /** Whether a reference is kept, which is a second copy of the trained parameters; default false. */
   readonly hasReference?: boolean;
+  /** Whether the forward pass reads a copy of its matrices in eight bits; default false. */
+  readonly isQuantized?: boolean;
   /** False for a model that only scores; default true. */
   readonly isTrained?: boolean;
 }
@@ -100,7 +103,15 @@ const ARENA_SURPLUS = 1.3;
 /** Predicts the peak of a training step in which every microbatch has the largest size and every token is trained. */
 export function predictTrainingMemory(
   spec: ModelSpec,
-  { threads, rowTokens, microbatchTokens, lora, hasReference = false, isTrained = true }: TrainingExtent,
+  {
+    threads,
+    rowTokens,
+    microbatchTokens,
+    lora,
+    hasReference = false,
+    isQuantized = false,
+    isTrained = true,
+  }: TrainingExtent,
   { sharing, recomputedLayers }: WorkDivision,
 ): TrainingMemory {
   const trained = isTrained ? countValues(listTrained({ spec, lora })) * BYTES : 0;
@@ -110,7 +121,7 @@ export function predictTrainingMemory(
   const inWork = Math.max(activationBytes(spec, extent, recomputedLayers), trained) * ARENA_SURPLUS;
   const parts = {
     base: BASE_BYTES,
-    weights: countValues(listAll({ spec, lora })) * BYTES,
+    weights: countValues(listAll({ spec, lora })) * BYTES + (isQuantized ? quantizedBytes(spec) : 0),
     reference: hasReference ? trained : 0,
     optimizer: MOMENTS * trained,
     gradients: (microbatches - 1 + GRADIENT_COPIES) * trained,
@@ -163,6 +174,11 @@ export function planTraining(
     plan = predict({ sharing: ThreadSharing.operators, recomputedLayers: layers });
   }
   return plan;
+}
+
+/** A byte for each value; the scales are few. */
+function quantizedBytes(spec: ModelSpec): number {
+  return listQuantized(spec).reduce((sum, { out, inner }) => sum + out * inner, 0);
 }
 
 function countValues(parameters: readonly ParameterInfo[]): number {
