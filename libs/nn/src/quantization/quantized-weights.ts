@@ -86,9 +86,14 @@ export function allocateQuantized(
   return made;
 }
 
+function areFinite(values: Float32Array): boolean {
+  // Of what is not finite, the difference is NaN. A call for each of many million values would take longer than rounding them.
+  for (let i = 0; i < values.length; i++) if (values[i]! - values[i]! !== 0) return false;
+  return true;
+}
+
 /** Quantizes the matrices of a model, see {@link quantizeWeights}. */
 export function quantizeInto(target: QuantizedMatrices, spec: ModelSpec, weights: Weights): void {
-  const areFinite = (values: Float32Array) => values.every((value) => Number.isFinite(value));
   let isSound = listUnquantized(spec).every(({ name }) => areFinite(weights[name]!));
   const parameters = listQuantized(spec);
   const scalesOf = (parameter: QuantizedParameter) => target[parameter.scales] as Float32Array;
@@ -118,24 +123,29 @@ function quantizeMatrix(
   scales: Float32Array,
 ): void {
   const zero = values instanceof Int8Array ? 0 : UINT8_ZERO;
-  const rows = Array.from({ length: Math.min(CHANNELS, out) }, () => new Float64Array(inner));
+  const row = new Float64Array(inner);
+  const rounded = new Uint8Array(CHANNELS * inner);
+  const target = new Uint8Array(values.buffer, values.byteOffset, values.length);
   for (let first = 0; first < out; first += CHANNELS) {
     const count = Math.min(CHANNELS, out - first);
     for (let i = 0; i < count; i++) {
-      const row = rows[i]!;
-      row.set(matrix.subarray((first + i) * inner, (first + i + 1) * inner));
+      const from = (first + i) * inner;
+      for (let k = 0; k < inner; k++) row[k] = matrix[from + k]!;
       rotateRow(row, block);
-      scales[first + i] = roundRow(row);
+      scales[first + i] = roundRow(row, zero, rounded, i * inner);
     }
-    for (let column = 0; column < inner; column++) {
-      const target = column * out + first;
-      for (let i = 0; i < count; i++) values[target + i] = rows[i]![column]! + zero;
+    for (let k = 0; k < inner; k++) {
+      const to = k * out + first;
+      for (let i = 0; i < count; i++) target[to + i] = rounded[i * inner + k]!;
     }
   }
 }
 
-/** Replaces the values of a row by whole numbers. @returns their scale in float32 */
-function roundRow(row: Float64Array): number {
+/**
+ * Writes the values of a row as whole numbers, of which a byte holds the lowest eight bits.
+ * @returns their scale in float32
+ */
+function roundRow(row: Float64Array, zero: number, target: Uint8Array, at: number): number {
   let largest = 0;
   let isSound = true;
   for (let i = 0; i < row.length; i++) {
@@ -147,6 +157,8 @@ function roundRow(row: Float64Array): number {
   if (!isSound) return Number.NaN;
   const scale = Math.max(Math.fround(largest / LARGEST_QUANTIZED), SMALLEST_SCALE);
   const factor = 1 / scale;
-  for (let i = 0; i < row.length; i++) row[i] = row[i]! * factor + ROUNDING - ROUNDING;
+  for (let i = 0; i < row.length; i++) {
+    target[at + i] = row[i]! * factor + ROUNDING - ROUNDING + zero;
+  }
   return scale;
 }
