@@ -18,22 +18,21 @@ import {
   fedParameters,
   freshOutputs,
   LARGEST_UNIFORM,
-  listParameters,
   type ModelSpec,
   massBlocks,
   minQueries,
   PAGE_ROWS,
-  parameterSize,
   releaseValues,
 } from "@hone/nn";
 import { type EightBitType, type Fetched, GraphSession, type TensorData } from "@hone/tensor";
 import { inverseTemperature, type RowMasses } from "../../domain/sampling/sampling-row.ts";
 import { KvPool } from "../cache/kv-pool.ts";
-import { contextBytesPerToken, contextTokensIn } from "../cache/kv-rows.ts";
+import { contextTokensIn } from "../cache/kv-rows.ts";
 import { RowPool } from "../cache/row-pool.ts";
 import type { PolicyLimits, PolicyRunner, RunCost, RunItem, RunOutput } from "../policy-runner.ts";
 import { ContextSlots } from "./context-slots.ts";
 import { FeedBuffers } from "./feed-buffers.ts";
+import { largeRunCost } from "./large-run-cost.ts";
 import type { RunThreads } from "./weight-side.ts";
 
 export interface OnnxRunnerOptions {
@@ -92,18 +91,6 @@ const MAX_INTRA_OP_THREADS = 8;
  */
 const SPIN_US = 50;
 
-/** Most new tokens of a run of a large model, so that the values between its layers stay in the processor's cache. */
-const MAX_RUN_TOKENS = 512;
-
-/**
- * The approximate speed of two cores per microsecond while a large model runs: bytes read from memory, and additions with
- * multiplications of attention. Wrong values make it slower, but do not change samples.
- */
-const BYTES_PER_US = 15_000;
-/** A pooled row is read, written to its sequence's position, and read there. */
-const POOLED_PASSES = 3;
-const FLOP_PER_US = 80_000;
-
 export class OnnxRunner implements PolicyRunner {
   readonly limits: PolicyLimits;
   readonly pageCapacity: number;
@@ -159,7 +146,9 @@ export class OnnxRunner implements PolicyRunner {
     const affordable = contextTokensIn(spec, options.maxCacheBytes) / PAGE_ROWS;
     const useful = options.maxSequences * Math.ceil(spec.maxPositions / PAGE_ROWS);
     const contexts = makeContexts(layout, spec, Math.min(affordable, useful) + 1);
-    const usualCost = isLarge(spec) ? largeRunCost(spec, layout, options.maxCacheBytes) : undefined;
+    const usualCost = isLarge(spec)
+      ? largeRunCost(spec, layout, eightBits, options.maxCacheBytes)
+      : undefined;
     const runCost = options.runCost ?? usualCost;
     // Packed weights are part of the session.
     const isRead = eightBits === undefined;
@@ -368,21 +357,6 @@ export function runThreads(
   return {
     intraOpThreads: Math.min(intraOpThreads > 0 ? intraOpThreads : ownChoice, MAX_INTRA_OP_THREADS),
     spinUs: spinUs ?? (isLarge(spec) ? SPIN_US : 0),
-  };
-}
-
-/** The cost of runs of a large model: reading its weights and contexts, and attention. */
-function largeRunCost(spec: ModelSpec, layout: ContextLayout, maxCacheBytes: number): RunCost {
-  const bytesPerRow = contextBytesPerToken(spec);
-  const passes = layout === "slots" ? 1 : POOLED_PASSES;
-  const parameters = listParameters(spec).reduce((sum, parameter) => sum + parameterSize(parameter), 0);
-  return {
-    perRun: (parameters * Float32Array.BYTES_PER_ELEMENT) / BYTES_PER_US,
-    perContextRow: (passes * bytesPerRow) / BYTES_PER_US,
-    perAttention: (4 * spec.numLayers * spec.numHeads * spec.headDim) / FLOP_PER_US,
-    perToken: (2 * parameters) / FLOP_PER_US,
-    maxContextRows: Math.max(spec.maxPositions, maxCacheBytes / bytesPerRow),
-    maxNewTokens: MAX_RUN_TOKENS,
   };
 }
 
