@@ -53,6 +53,6 @@ describe("a run in eight bits", () => {
 
   test("differs from a policy that is trained in float32, which the mismatch shows", async () => {
     for (const mismatch of mismatches(await stepsOf("int8-float", "none")))
-      assert.ok(mismatch > 2e-3, `${mismatch}`);
+      assert.ok(mismatch > 3e-4, `${mismatch}`);
   });
 });
