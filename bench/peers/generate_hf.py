@@ -1,4 +1,4 @@
-"""transformers: continuations of prompts of one length, sampled at temperature 1. generate_hf.py MODEL
+"""transformers: continuations of prompts of one length, sampled at temperature 1. generate_hf.py MODEL float32|bfloat16
 
 A round is {"prompts": [[token, ...], ...], "samples": how many of each, "newTokens": tokens of each}.
 """
@@ -14,7 +14,7 @@ import torch
 from transformers import AutoModelForCausalLM
 
 torch.set_num_threads(os.cpu_count())
-model = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.float32).eval()
+model = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=getattr(torch, sys.argv[2])).eval()
 
 
 def round(line):

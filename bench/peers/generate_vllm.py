@@ -1,4 +1,4 @@
-"""vLLM on CPU: continuations with the logprobs of what was sampled, at temperature 1. generate_vllm.py MODEL
+"""vLLM on CPU: continuations with the logprobs of what was sampled, at temperature 1. generate_vllm.py MODEL float32|bfloat16
 
 A round is {"prompts": [[token, ...], ...], "samples": how many of each, "newTokens": tokens of each}.
 """
@@ -15,7 +15,7 @@ os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", f"0-{os.cpu_count() - 1}")
 from vllm import LLM, SamplingParams  # noqa: E402
 
 if __name__ == "__main__":
-    llm = LLM(sys.argv[1], dtype="float32", max_model_len=2048, enforce_eager=True)
+    llm = LLM(sys.argv[1], dtype=sys.argv[2], max_model_len=2048, enforce_eager=True)
 
     def round(line):
         wanted = json.loads(line)

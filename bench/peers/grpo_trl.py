@@ -1,6 +1,6 @@
 """TRL: whole GRPO steps (generate, score, train) on one kind of prompt, rewards at random.
 
-grpo_trl.py MODEL PROMPTS SAMPLES NEW_TOKENS     prompts of a step, completions of each, tokens of each completion
+grpo_trl.py MODEL PROMPTS SAMPLES NEW_TOKENS float32|bfloat16     prompts of a step, completions of each, tokens of each completion
 """
 
 import os
@@ -50,7 +50,7 @@ with tempfile.TemporaryDirectory() as out:
         learning_rate=1e-6,
         report_to=[],
         use_cpu=True,
-        bf16=False,
+        bf16=sys.argv[5] == "bfloat16",
         beta=0.0,
         save_strategy="no",
         logging_strategy="no",

@@ -1,9 +1,9 @@
 /**
  * `npm run bench:peers`: compares Hone and its peers in training language models on this machine.
  *
- *   npm run bench:peers -- [--only training,prompts,groups,sessions,turns,grpo,memory] [--rounds 3] [--quick] [--json FILE]
+ *   npm run bench:peers -- [--only training,prompts,groups,sessions,turns,grpo,memory] [--only training-8bit,...] [--rounds 3] [--quick] [--json FILE]
  *
- * Prints one table with targets and the share of the machine's matrix-multiply rate that each row reaches, and writes it as
+ * Rows compare float32 with float32; those that end with -8bit compare the fastest of both sides, eight bits and bfloat16. Prints one table with targets and the share of the machine's matrix-multiply rate that each row reaches, and writes it as
  * JSON. Peers are looked for in the folder that PEERS names (default ~/.cache/hone-peers): PyTorch, transformers and TRL in
  * `torch`, vLLM in `vllm`, SmolLM2-135M-Instruct in `smollm2`. A peer that is not installed has a row that says so. Figures
  * can be compared only within one sitting, while nothing else uses the machine.
@@ -16,22 +16,33 @@ import { type Comparison, formatComparisons, type JudgedComparison, judge } from
 import { Contender, NOT_INSTALLED } from "./peers/contender.ts";
 import { measureGeneration } from "./peers/generation.ts";
 import { measureGrpo } from "./peers/grpo.ts";
-import { measureMemory } from "./peers/memory.ts";
+import { measureGenerationMemory, measureMemory } from "./peers/memory.ts";
 import { workOfFolder } from "./peers/model-work.ts";
+import { BEST, FLOAT32, type Precision } from "./peers/precision.ts";
 import type { MeasurePeers } from "./peers/rows.ts";
 import { measureTraining } from "./peers/training.ts";
 import { formatSection, measured, type Row } from "./report/report.ts";
 import { holdSitting } from "./report/sitting.ts";
 import { benchProgram } from "./repository.ts";
 
-/** Groups of rows that are measured with the same programs. */
-const GROUPS: readonly { readonly names: readonly string[]; readonly measure: MeasurePeers }[] = [
-  { names: ["training"], measure: measureTraining },
-  { names: ["prompts", "groups", "sessions", "turns"], measure: measureGeneration },
-  { names: ["grpo"], measure: measureGrpo },
-  { names: ["memory"], measure: measureMemory },
+/** Rows that are measured with the same programs. */
+interface Group {
+  readonly names: readonly string[];
+  readonly measure: MeasurePeers;
+  readonly precision: Precision;
+}
+
+const GROUPS: readonly Group[] = [
+  { names: ["training"], measure: measureTraining, precision: FLOAT32 },
+  { names: ["training"], measure: measureTraining, precision: BEST },
+  { names: ["prompts", "groups", "sessions", "turns"], measure: measureGeneration, precision: FLOAT32 },
+  { names: ["prompts", "groups", "sessions"], measure: measureGeneration, precision: BEST },
+  { names: ["grpo"], measure: measureGrpo, precision: FLOAT32 },
+  { names: ["grpo"], measure: measureGrpo, precision: BEST },
+  { names: ["memory"], measure: measureMemory, precision: FLOAT32 },
+  { names: ["memory"], measure: measureGenerationMemory, precision: BEST },
 ];
-const NAMES = GROUPS.flatMap(({ names }) => names);
+const NAMES = GROUPS.flatMap(({ names, precision }) => names.map((name) => name + precision.suffix));
 const DEFAULTS = { command: "npm run bench:peers", rounds: 3, jsonName: "bench-peers.json" };
 
 const readOptions = () => parseOptions(process.argv.slice(2), NAMES, process.env, DEFAULTS);
@@ -66,10 +77,10 @@ async function measureAll(
     ),
   ];
   const comparisons: Comparison[] = [];
-  for (const { names, measure } of GROUPS) {
-    const wanted = names.filter((name) => options.only.includes(name));
+  for (const { names, measure, precision } of GROUPS) {
+    const wanted = names.filter((name) => options.only.includes(name + precision.suffix));
     if (wanted.length === 0) continue;
-    const rows = await measure(bench, wanted);
+    const rows = await measure({ ...bench, precision }, wanted);
     comparisons.push(...rows.comparisons);
     details.push(...rows.details);
   }

@@ -6,7 +6,7 @@
 
 import type { Random } from "@hone/core";
 import { withLargeArrays } from "@hone/embedded";
-import { Aggregation, groupRelative, lossWeights } from "@hone/rl";
+import { Aggregation, groupRelative, lossWeights, Quantization } from "@hone/rl";
 import { benchProgram, REPOSITORY } from "../repository.ts";
 import type { MeasuredProgram, ProgramOptions } from "./measured-program.ts";
 
@@ -39,10 +39,14 @@ export interface TrainedSample {
   readonly weights: readonly number[];
 }
 
-/** Starts the generating engine with the service's memory. @param model a Hugging Face folder, served as version 0 */
-export function honeGenerator(model: string): ProgramOptions {
+/**
+ * Starts the generating engine with the service's memory.
+ * @param model a Hugging Face folder, served as version 0
+ */
+export function honeGenerator(model: string, quantization: Quantization = Quantization.none): ProgramOptions {
   const program = `${REPOSITORY}/services/inference-gateway/bench/engine-calls.ts`;
-  return { name: "Hone", args: [program, "--model", model], environment: withLargeArrays(process.env) };
+  const args = [program, "--model", model, "--quantization", quantization];
+  return { name: "Hone", args, environment: withLargeArrays(process.env) };
 }
 
 /**

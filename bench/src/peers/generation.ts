@@ -11,6 +11,7 @@ import type { MeasuredProgram } from "../measure/measured-program.ts";
 import { measured, type Row } from "../report/report.ts";
 import type { Comparison, Target } from "./comparison.ts";
 import { Contender } from "./contender.ts";
+import { atLeast, targetIn } from "./precision.ts";
 import { type MeasurePeers, measureParts, type Part, type PeerBench, productShare } from "./rows.ts";
 
 /** The contenders of the requested rows, each started once. */
@@ -27,12 +28,20 @@ export const measureGeneration: MeasurePeers = async (bench, names) => {
   bench.say("generation: loading the engines");
   const needsVllm = names.some((name) => name !== "turns");
   const cast: Cast = {
-    hone: await start(true, () => Contender.start(honeGenerator(bench.model))),
+    hone: await start(true, () => Contender.start(honeGenerator(bench.model, bench.precision.hone))),
     vllm: await start(needsVllm, () =>
-      Contender.startPeer("vLLM-CPU", bench.peersFolder, "vllm", ["generate_vllm.py", bench.model]),
+      Contender.startPeer("vLLM-CPU", bench.peersFolder, "vllm", [
+        "generate_vllm.py",
+        bench.model,
+        bench.precision.peers,
+      ]),
     ),
     transformers: await start(names.includes("prompts"), () =>
-      Contender.startPeer("transformers", bench.peersFolder, "torch", ["generate_hf.py", bench.model]),
+      Contender.startPeer("transformers", bench.peersFolder, "torch", [
+        "generate_hf.py",
+        bench.model,
+        bench.precision.peers,
+      ]),
     ),
   };
   const comparisons: Comparison[] = [];
@@ -53,8 +62,11 @@ const ROWS: Readonly<Record<string, MeasureRow>> = {
       ? { prompts: 4, promptTokens: 16, samples: 1, newTokens: 8 }
       : { prompts: 32, promptTokens: 128, samples: 1, newTokens: 64 };
     return await measureBatches(bench, shape, hone, [
-      { peer: vllm, target: { kind: "at least", bar: 1.1, aim: 1.35 } },
-      { peer: transformers, target: { kind: "at least", bar: 1.7, aim: 2.1 } },
+      {
+        peer: vllm,
+        target: targetIn(bench.precision, { float32: atLeast(1.1, 1.35), best: atLeast(1.3, 1.7) }),
+      },
+      { peer: transformers, target: atLeast(1.7, 2.1) },
     ]);
   },
   async groups(bench, { hone, vllm }) {
@@ -62,7 +74,10 @@ const ROWS: Readonly<Record<string, MeasureRow>> = {
       ? { prompts: 2, promptTokens: 16, samples: 2, newTokens: 8 }
       : { prompts: 4, promptTokens: 112, samples: 8, newTokens: 64 };
     return await measureBatches(bench, shape, hone, [
-      { peer: vllm, target: { kind: "at least", bar: 1.5, aim: 2.2 } },
+      {
+        peer: vllm,
+        target: targetIn(bench.precision, { float32: atLeast(1.5, 2.2), best: atLeast(2, 2.6) }),
+      },
     ]);
   },
   sessions: measureSessions,
@@ -107,7 +122,8 @@ async function measureBatches(
     samples === 1
       ? `${prompts} different prompts of ${promptTokens}, ${newTokens} new tokens each`
       : `${prompts} prompts of ${promptTokens} x ${samples} samples x ${newTokens} new tokens`;
-  bench.say(name);
+  const title = `${name}${bench.precision.title}`;
+  bench.say(title);
   const sampled = prompts * samples * newTokens;
   const measure = async (program: MeasuredProgram, seed: number) => {
     const random = new Random(deriveSeed(seed, name));
@@ -123,7 +139,7 @@ async function measureBatches(
   const flops = generatedToken + (prompts * promptTokens * readToken) / sampled;
   return {
     comparisons: peers.map(({ peer, target }, index) => ({
-      name,
+      name: title,
       unit: "new tokens/s",
       better: "higher",
       hone: figures[0]!,
@@ -155,7 +171,7 @@ const TURNS: SessionShape = { ...SESSIONS, sessions: 1, turns: 32 };
 async function measureSessions(bench: PeerBench, { hone, vllm }: Cast): ReturnType<MeasurePeers> {
   const shape = bench.isQuick ? { ...SESSIONS, sessions: 2, turns: 3 } : SESSIONS;
   const { sessions, firstTokens, turns, newTokens, observedTokens } = shape;
-  const name = `${sessions} sessions x ${turns} turns of ${newTokens} new and ${observedTokens} observed tokens`;
+  const name = `${sessions} sessions x ${turns} turns of ${newTokens} new and ${observedTokens} observed tokens${bench.precision.title}`;
   bench.say(name);
   const growth = new Map<Contender, number[]>([
     [hone, []],
@@ -181,14 +197,20 @@ async function measureSessions(bench: PeerBench, { hone, vllm }: Cast): ReturnTy
         better: "higher",
         hone: figures[0]!,
         peer: { name: vllm.name, figures: figures[1]! },
-        target: { kind: "at least", bar: 1.5, aim: 2.5 },
+        target: targetIn(bench.precision, { float32: atLeast(1.5, 2.5), best: atLeast(1.6, 2.2) }),
         ...productShare(figures[0]!, product, generatedToken + (read * readToken) / sampled),
       },
     ],
     details: [...growth]
       .filter(([, values]) => values.length > 0)
       .map(([{ name: who }, values]) =>
-        measured(`sessions, last turn over turn 2, ${who}`, "x", values, "contexts grow meanwhile", "lower"),
+        measured(
+          `sessions, last turn over turn 2, ${who}${bench.precision.title}`,
+          "x",
+          values,
+          "contexts grow meanwhile",
+          "lower",
+        ),
       ),
   };
 }

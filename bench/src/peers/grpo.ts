@@ -41,19 +41,23 @@ type StepShape = typeof FULL;
 export const measureGrpo: MeasurePeers = async (bench) => {
   const shape = bench.isQuick ? QUICK : FULL;
   const { prompts, samples, newTokens } = shape;
-  const name = `GRPO step: ${prompts} prompts x ${samples} completions x ${newTokens} tokens`;
+  const quantization = bench.precision.hone;
+  const name = `GRPO step: ${prompts} prompts x ${samples} completions x ${newTokens} tokens${bench.precision.title}`;
   bench.say(name);
   const tokenizer = await loadTokenizer(bench.model);
   const tasks = Array.from({ length: TASKS }, (_, task) => [...tokenizer.encode(PROMPT + task)]);
   const state = await mkdtemp(path.join(tmpdir(), "hone-bench-grpo-"));
   const times = new Map<PartName, number[]>(PARTS.map((part) => [part, []]));
   try {
-    await using generator = await Contender.start(honeGenerator(bench.model));
-    await using hone = await Contender.start(honeTrainer(bench.model, state));
+    await using generator = await Contender.start(honeGenerator(bench.model, quantization));
+    await using hone = await Contender.start(
+      honeTrainer(bench.model, state, ["--quantization", quantization]),
+    );
     await using trl = await Contender.startPeer("TRL", bench.peersFolder, "torch", [
       "grpo_trl.py",
       bench.model,
       ...[prompts, samples, newTokens].map(String),
+      bench.precision.peers,
     ]);
     let step = 0;
     const makeStep = async (trainer: MeasuredProgram): Promise<number> => {
@@ -97,7 +101,13 @@ export const measureGrpo: MeasurePeers = async (bench) => {
       details: [...times]
         .filter(([, values]) => values.length > WARM_UP_ROUNDS)
         .map(([part, values]) =>
-          measured(`GRPO step, ${part}`, "s", values.slice(WARM_UP_ROUNDS), MEANINGS[part], "lower"),
+          measured(
+            `GRPO step, ${part}${bench.precision.title}`,
+            "s",
+            values.slice(WARM_UP_ROUNDS),
+            MEANINGS[part],
+            "lower",
+          ),
         ),
     };
   } finally {

@@ -4,8 +4,16 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Random } from "@hone/core";
+import { Quantization } from "@hone/rl";
 import { peakBytes } from "../load/resident-memory.ts";
-import { honeTrainer, honeTraining, trainBatch } from "../measure/engine-calls.ts";
+import {
+  generateBatch,
+  honeGenerator,
+  honeTrainer,
+  honeTraining,
+  randomIds,
+  trainBatch,
+} from "../measure/engine-calls.ts";
 import type { MeasuredProgram } from "../measure/measured-program.ts";
 import type { Comparison, Figures } from "./comparison.ts";
 import { Contender } from "./contender.ts";
@@ -13,6 +21,9 @@ import type { MeasurePeers } from "./rows.ts";
 
 const FULL = { rows: 4, tokens: 512 };
 const QUICK = { rows: 1, tokens: 32 };
+/** Prompts of generation. */
+const GENERATED = { rows: 8, tokens: 128 };
+const NEW_TOKENS = 16;
 const GIBIBYTE = 2 ** 30;
 const FULL_BAR_GIB = 5;
 /** The trainer's memory limit, which is below the bar by the error of memory predictions. */
@@ -68,6 +79,33 @@ export const measureMemory: MeasurePeers = async (bench) => {
   } finally {
     await rm(state, { recursive: true, force: true });
   }
+};
+
+/** Peak memory of the generating engine in eight bits and in float32, after one batch. */
+export const measureGenerationMemory: MeasurePeers = async (bench) => {
+  const { rows, tokens } = bench.isQuick ? QUICK : GENERATED;
+  const random = new Random(1);
+  const prompts = Array.from({ length: rows }, () => randomIds(random, bench.work.vocabSize, tokens));
+  const batch = { prompts, samples: 1, newTokens: NEW_TOKENS, seed: 1 };
+  const peaks: Figures[] = [];
+  for (const quantization of [bench.precision.hone, Quantization.none]) {
+    bench.say(`memory of generation, quantization ${quantization}`);
+    const generator = await Contender.start(honeGenerator(bench.model, quantization));
+    peaks.push(await peakOf(generator, (program) => generateBatch(program, batch)));
+  }
+  return {
+    comparisons: [
+      {
+        name: `SmolLM2-135M, ${rows} prompts of ${tokens}, ${NEW_TOKENS} new tokens each: peak memory of generation in eight bits`,
+        unit: "GiB",
+        better: "lower",
+        hone: peaks[0]!,
+        peer: { name: "Hone in float32", figures: peaks[1]! },
+        target: { kind: "at least", bar: 2 },
+      },
+    ],
+    details: [],
+  };
 };
 
 async function peakOf(

@@ -7,11 +7,13 @@ import type { BenchSettings } from "../section.ts";
 import type { Comparison, Figures } from "./comparison.ts";
 import type { Contender } from "./contender.ts";
 import type { ModelWork } from "./model-work.ts";
+import type { Precision } from "./precision.ts";
 
 export interface PeerBench extends BenchSettings {
   /** SmolLM2-135M-Instruct as a Hugging Face folder. */
   readonly model: string;
   readonly work: ModelWork;
+  readonly precision: Precision;
   /** Measures the rate of matrix products of 2048 x 2048 on every core. */
   readonly product: Contender;
 }

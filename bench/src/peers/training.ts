@@ -1,8 +1,10 @@
 /** Compares loss and gradients of a microbatch with PyTorch, eager and compiled. */
 
+import { Quantization } from "@hone/rl";
 import { honeTraining } from "../measure/engine-calls.ts";
 import type { Comparison } from "./comparison.ts";
 import { Contender } from "./contender.ts";
+import { atLeast, targetIn } from "./precision.ts";
 import { type MeasurePeers, measureParts, productShare } from "./rows.ts";
 
 const FULL = { rows: 4, tokens: 256 };
@@ -15,9 +17,11 @@ export const measureTraining: MeasurePeers = async (bench) => {
   const size = `${rows} x ${tokens} tokens`;
   bench.say(`training on ${size}; PyTorch is compiled first`);
   const shape = ["--shape", "135m", "--rows", String(rows), "--rowTokens", String(tokens)];
-  await using hone = await Contender.start(honeTraining([...shape, "--loss", "cross_entropy"]));
+  const { precision } = bench;
+  const modes = precision.hone === Quantization.int8 ? ["--int8"] : [];
+  await using hone = await Contender.start(honeTraining([...shape, "--loss", "cross_entropy", ...modes]));
   const startTorch = (mode: string) => {
-    const args = [bench.model, mode, String(rows), String(tokens)] as const;
+    const args = [bench.model, mode, String(rows), String(tokens), precision.peers] as const;
     return Contender.startPeer(`PyTorch ${mode}`, bench.peersFolder, "torch", ["train_torch.py", ...args]);
   };
   await using eager = await startTorch("eager");
@@ -43,7 +47,7 @@ export const measureTraining: MeasurePeers = async (bench) => {
     WARM_UP_ROUNDS,
   );
   const row: Omit<Comparison, "peer" | "target"> = {
-    name: `loss and gradients of ${size}`,
+    name: `loss and gradients of ${size}${precision.title}`,
     unit: "tokens/s",
     better: "higher",
     hone: figures[0]!,
@@ -54,12 +58,12 @@ export const measureTraining: MeasurePeers = async (bench) => {
       {
         ...row,
         peer: { name: eager.name, figures: figures[1]! },
-        target: { kind: "at least", bar: 1, aim: 1.15 },
+        target: targetIn(precision, { float32: atLeast(1, 1.15), best: atLeast(0.9, 1.2) }),
       },
       {
         ...row,
         peer: { name: compiled.name, figures: figures[2]! },
-        target: { kind: "at least", bar: 0.8, aim: 0.95 },
+        target: targetIn(precision, { float32: atLeast(0.8, 0.95), best: atLeast(0.9, 1.2) }),
       },
     ],
     details: [],

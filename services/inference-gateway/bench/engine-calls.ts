@@ -2,6 +2,7 @@
  * The engine as a program that takes calls, which the bench compares with other engines.
  *
  *   node services/inference-gateway/bench/engine-calls.ts --model FOLDER [--threads 0] [--cacheMib 512]
+ *        [--quantization none|int8]
  *
  * With 0 threads the number depends on the model. Prints `ready` once the folder is loaded as version 0. Then each
  * line of its input is a call in JSON, and is answered by one line: a load by its seconds, a batch by the seconds from its
@@ -11,6 +12,7 @@
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { digestOfWeights } from "@hone/checkpoint";
+import { Quantization } from "@hone/rl";
 import { EmbeddedEngine } from "../src/embedded/embedded-engine.ts";
 
 /** Loads a version. */
@@ -42,9 +44,11 @@ const { values } = parseArgs({
     threads: { type: "string", default: "0" },
     // The default of the gateway.
     cacheMib: { type: "string", default: "512" },
+    quantization: { type: "string", default: Quantization.none },
   },
 });
 if (values.model === undefined) throw new Error("Give the folder of a model with --model");
+const quantization = values.quantization as Quantization;
 const engine = new EmbeddedEngine({
   maxCacheBytes: Number(values.cacheMib) * MIB,
   intraOpThreads: Number(values.threads),
@@ -56,6 +60,7 @@ await engine.loadPolicy({
   version,
   folder: values.model,
   digest: await digestOfWeights(values.model),
+  quantization,
 });
 console.log("ready");
 for await (const line of createInterface({ input: process.stdin })) {
@@ -66,7 +71,7 @@ await engine.close();
 
 async function load({ version: loaded, folder, digest }: LoadCall) {
   const begun = performance.now();
-  await engine.loadPolicy({ model: MODEL, version: loaded, folder, digest });
+  await engine.loadPolicy({ model: MODEL, version: loaded, folder, digest, quantization });
   version = loaded;
   return { seconds: secondsSince(begun) };
 }

@@ -2,7 +2,7 @@
  * The training engine behind its port as a program that is called: what the bench compares with other trainers.
  *
  *   node services/trainer/bench/engine-calls.ts --model FOLDER --state FOLDER [--longest 1024]
- *        [--memoryMib N]
+ *        [--memoryMib N] [--quantization none|int8]
  *
  * The engine is made as the service makes it, for samples of at most --longest tokens, on every core, planned to fit into
  * --memoryMib (all that the machine has). Prints `ready` once
@@ -15,6 +15,7 @@ import { availableParallelism, totalmem } from "node:os";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
 import { inspectModel } from "@hone/checkpoint";
+import { Quantization } from "@hone/rl";
 import { ADAMW_DEFAULTS, planTraining, type TrainingSample } from "@hone/train";
 import { RunFolders } from "../src/domain/state/run-folders.ts";
 import { stateInterval } from "../src/domain/state/state-cadence.ts";
@@ -41,6 +42,7 @@ const { values } = parseArgs({
     state: { type: "string" },
     longest: { type: "string", default: "1024" },
     memoryMib: { type: "string" },
+    quantization: { type: "string", default: Quantization.none },
   },
 });
 if (values.model === undefined || values.state === undefined) {
@@ -48,7 +50,9 @@ if (values.model === undefined || values.state === undefined) {
 }
 const folders = new RunFolders(values.state, "bench");
 const { spec, companions, origin } = await inspectModel(values.model);
+const quantization = values.quantization as Quantization;
 const extent = {
+  isQuantized: quantization !== Quantization.none,
   threads: availableParallelism(),
   rowTokens: Number(values.longest),
   microbatchTokens: DEFAULT_MICROBATCH_TOKENS,
@@ -63,6 +67,7 @@ const engine = new OnnxTrainingEngine({
   sharing: plan.sharing,
   recomputedLayers: plan.recomputedLayers,
   reservedBytes: plan.reservedBytes,
+  quantization,
 });
 await engine.initialise();
 /** The last state with the optimizer. */
