@@ -278,7 +278,7 @@ function greedyOf(episodes: readonly ScoredEpisode[], version: number): Map<stri
 
 /** Opens the embedded engine with the weights of a folder. */
 async function openScorer(folder: string) {
-  const { spec, weights } = await loadModel(folder, allocateShared);
+  const { spec, weights } = await loadModel(folder, { allocate: allocateShared });
   const runner = new GradientRunner(spec, {
     ...PACKING,
     threads: availableParallelism(),

@@ -23,6 +23,14 @@ import type { SafeTensorsReader } from "./safetensors/reader.ts";
 /** Makes the array for a parameter with that many values. */
 export type WeightAllocator = (values: number) => Float32Array;
 
+/** What is done with the weights of a model that is read. */
+export interface ReadOptions {
+  /** Makes the array of a parameter, for instance in memory that threads share. */
+  readonly allocate?: WeightAllocator | undefined;
+  /** Takes each parameter as soon as it is read, in the order of the files; it is then not among the weights. */
+  readonly take?: ((name: string, values: Float32Array) => void) | undefined;
+}
+
 /** Where the values of a parameter are in a file. */
 export interface TensorPlace {
   /** Name of the parameter. */
@@ -75,7 +83,7 @@ export function placesIn(
 export async function readWeights(
   folder: string,
   spec: ModelSpec,
-  allocate: WeightAllocator = (values) => new Float32Array(values),
+  { allocate = (values) => new Float32Array(values), take }: ReadOptions = {},
 ): Promise<{ weights: Record<string, Float32Array>; layout: CheckpointLayout; digest: string }> {
   await using shards = await openShards(folder);
   const parameters = parametersByTensor(spec);
@@ -85,10 +93,12 @@ export async function readWeights(
     const parameter = parameters.get(name);
     if (parameter === undefined) return undefined;
     const values = allocate(parameterSize(parameter));
-    weights[parameter.name] = values;
+    if (take === undefined) weights[parameter.name] = values;
     return values;
   };
-  const digest = await digestOfShards(shards, place);
+  const onRead =
+    take && (({ name }: TensorEntry, values: Float32Array) => take(parameters.get(name)!.name, values));
+  const digest = await digestOfShards(shards, place, onRead);
   const layout = layoutOf(shards.readers, (name) => parameters.has(name));
   return { weights, layout, digest };
 }
@@ -103,9 +113,10 @@ export async function digestOfWeights(folder: string): Promise<string> {
 async function digestOfShards(
   { readers }: OpenShards,
   place: (entry: TensorEntry) => Float32Array | undefined,
+  onRead?: (entry: TensorEntry, values: Float32Array) => void,
 ): Promise<string> {
   const digests = new Map<string, string>();
-  for (const reader of readers) digests.set(path.basename(reader.path), await reader.readInto(place));
+  for (const reader of readers) digests.set(path.basename(reader.path), await reader.readInto(place, onRead));
   return combineDigests(digests);
 }
 

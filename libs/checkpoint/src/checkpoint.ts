@@ -20,12 +20,7 @@ import {
   mainType,
   singleFileLayout,
 } from "./checkpoint-layout.ts";
-import {
-  inspectWeights,
-  parametersByTensor,
-  readWeights,
-  type WeightAllocator,
-} from "./checkpoint-weights.ts";
+import { inspectWeights, parametersByTensor, type ReadOptions, readWeights } from "./checkpoint-weights.ts";
 import { CheckpointError, quoteStart } from "./errors.ts";
 import { saveOptimizer } from "./optimizer-file.ts";
 import type { AdamWState } from "./optimizer-state.ts";
@@ -128,13 +123,12 @@ export type LoadedModel = Required<ModelState> & {
 
 /**
  * Reads a model.
- * @param allocate makes the array of a parameter, for instance in memory that threads share.
  * @throws CheckpointError that names file and tensor if something is missing, damaged, unexpected or of the wrong shape.
  */
-export async function loadModel(folder: string, allocate?: WeightAllocator): Promise<LoadedModel> {
+export async function loadModel(folder: string, options?: ReadOptions): Promise<LoadedModel> {
   const config = await loadConfig(folder);
   const spec = specFromConfig(config);
-  const { weights, layout, digest } = await readWeights(folder, spec, allocate);
+  const { weights, layout, digest } = await readWeights(folder, spec, options);
   return { spec, weights, companions: await loadCompanions(folder), origin: { config, layout }, digest };
 }
 

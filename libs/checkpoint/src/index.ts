@@ -14,7 +14,7 @@ export type { BaseReference } from "./adapter-config.ts";
 export type { CheckpointOrigin, Companions, LoadedModel, ModelState, SavedModel } from "./checkpoint.ts";
 export { inspectModel, loadModel, saveCheckpoint, saveCheckpointWith } from "./checkpoint.ts";
 export { INDEX_FILE, layoutOfType, MODEL_FILE } from "./checkpoint-layout.ts";
-export type { TensorPlace, WeightAllocator } from "./checkpoint-weights.ts";
+export type { ReadOptions, TensorPlace, WeightAllocator } from "./checkpoint-weights.ts";
 export { digestOfWeights } from "./checkpoint-weights.ts";
 export { CheckpointError } from "./errors.ts";
 export type { FindBase, LoadMergedOptions, MergedPlace } from "./merged-model.ts";

@@ -40,9 +40,9 @@ export async function loadMerged(
   { allocate, findBase }: LoadMergedOptions = {},
 ): Promise<LoadedModel> {
   const base = await findBaseFolder(folder, findBase);
-  if (base === undefined) return loadModel(folder, allocate);
+  if (base === undefined) return loadModel(folder, { allocate });
   const { baseDigest } = await inspectAdapter(folder);
-  const model = await loadModel(base, allocate);
+  const model = await loadModel(base, { allocate });
   requireBase(folder, baseDigest, model.digest);
   const { lora, weights, digest } = await loadAdapter(folder, model.spec);
   await mergeAdapters(model.spec, lora, model.weights, weights);

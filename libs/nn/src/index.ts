@@ -50,9 +50,11 @@ export { quantizedLinear, straightThroughLinear } from "./quantization/quantized
 export {
   allocateQuantized,
   listQuantized,
+  listUnquantized,
   type QuantizedMatrices,
   quantizeInto,
   quantizeWeights,
+  WeightQuantizer,
 } from "./quantization/quantized-weights.ts";
 export type { Attend, Decoder, Linear, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
 export {

@@ -48,7 +48,7 @@ if (modelFolder === undefined || referenceFolder === undefined || exportFolder =
 const reference = JSON.parse(
   await readFile(path.join(referenceFolder, "reference.json"), "utf8"),
 ) as Reference;
-const model = await loadModel(modelFolder, allocateShared);
+const model = await loadModel(modelFolder, { allocate: allocateShared });
 await saveCheckpoint(exportFolder, model);
 let isPassed = true;
 const adapter = await loadAdapter(path.join(referenceFolder, "adapter"), model.spec, allocateShared);

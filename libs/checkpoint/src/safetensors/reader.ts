@@ -51,11 +51,15 @@ export class SafeTensorsReader implements AsyncDisposable {
   /**
    * Reads the whole file once.
    * @param targetOf the array for a tensor, of the same size; undefined = the tensor is not wanted.
+   * @param onRead called with each wanted tensor as soon as its array is filled.
    * @returns SHA-256 of the file, hexadecimal.
    */
-  async readInto(targetOf: (entry: TensorEntry) => Float32Array | undefined): Promise<string> {
+  async readInto(
+    targetOf: (entry: TensorEntry) => Float32Array | undefined,
+    onRead?: (entry: TensorEntry, values: Float32Array) => void,
+  ): Promise<string> {
     const hash = createHash("sha256").update(this.#start);
-    const pieces = this.#pieces(targetOf);
+    const pieces = this.#pieces(targetOf, onRead);
     const startNext = (): { piece: Piece; read: Promise<void> } | undefined => {
       const { value: piece } = pieces.next();
       return piece && { piece, read: readFully(this.#file, piece.raw, piece.at, this.path) };
@@ -67,6 +71,7 @@ export class SafeTensorsReader implements AsyncDisposable {
       current = startNext();
       hash.update(piece.raw);
       piece.finish?.();
+      piece.onRead?.();
     }
     return hash.digest("hex");
   }
@@ -76,7 +81,10 @@ export class SafeTensorsReader implements AsyncDisposable {
   }
 
   /** The pieces to read, in the order of the file. With two buffers, piece n must be finished before piece n + 2 is requested. */
-  *#pieces(targetOf: (entry: TensorEntry) => Float32Array | undefined): Generator<Piece, undefined> {
+  *#pieces(
+    targetOf: (entry: TensorEntry) => Float32Array | undefined,
+    onRead?: (entry: TensorEntry, values: Float32Array) => void,
+  ): Generator<Piece, undefined> {
     const scratches: ArrayBuffer[] = [];
     const nextScratch = (): ArrayBuffer => {
       const scratch = scratches.length < 2 ? new ArrayBuffer(CHUNK_BYTES) : scratches.shift()!;
@@ -89,8 +97,10 @@ export class SafeTensorsReader implements AsyncDisposable {
       const target = targetOf(entry);
       for (let at = begin; at < end; at += CHUNK_BYTES) {
         const bytes = Math.min(CHUNK_BYTES, end - at);
+        const isLast = at + bytes === end;
+        const last = isLast && onRead && target ? { onRead: () => onRead(entry, target) } : {};
         if (target !== undefined && type === ElementType.F32) {
-          yield { at, raw: new Uint8Array(target.buffer, target.byteOffset + at - begin, bytes) };
+          yield { at, raw: new Uint8Array(target.buffer, target.byteOffset + at - begin, bytes), ...last };
           continue;
         }
         const scratch = nextScratch();
@@ -100,7 +110,8 @@ export class SafeTensorsReader implements AsyncDisposable {
           continue;
         }
         const first = (at - begin) / width;
-        yield { at, raw, finish: () => widen(scratch, target.subarray(first, first + bytes / width)) };
+        const finish = () => widen(scratch, target.subarray(first, first + bytes / width));
+        yield { at, raw, finish, ...last };
       }
     }
     return undefined;
@@ -115,6 +126,8 @@ interface Piece {
   readonly raw: Uint8Array;
   /** Converts the bytes into the target array; absent if they were read directly into it or are not wanted. */
   readonly finish?: () => void;
+  /** Called after that with the last piece of a tensor. */
+  readonly onRead?: () => void;
 }
 
 async function openFile(path: string): Promise<FileHandle> {

@@ -56,11 +56,7 @@ export function listUnquantized(spec: ModelSpec): ParameterInfo[] {
   );
 }
 
-/**
- * Data of the graph's initializers by name: quantized matrices with their scales, and copies of what stays in float32.
- *
- * If a weight is not finite, all scales are NaN, and so is every result: what rounding makes of a single NaN would look like a number.
- */
+/** Data of the graph's initializers by name: quantized matrices with their scales, and copies of what stays in float32. */
 export function quantizeWeights(spec: ModelSpec, weights: Weights, type: EightBitType): QuantizedMatrices {
   const made = allocateQuantized(spec, type, (bytes) => new ArrayBuffer(bytes));
   quantizeInto(made, spec, weights);
@@ -86,23 +82,53 @@ export function allocateQuantized(
   return made;
 }
 
+/** Quantizes the matrices of a model. */
+export function quantizeInto(target: QuantizedMatrices, spec: ModelSpec, weights: Weights): void {
+  const quantizer = new WeightQuantizer(target, spec);
+  for (const { name } of listParameters(spec)) quantizer.take(name, weights[name]!);
+  quantizer.finish();
+}
+
+/**
+ * Quantizes a model parameter by parameter, in any order, for callers that do not hold all of them at a time.
+ *
+ * If a weight is not finite, all scales are NaN, and so is every result: what rounding makes of a single NaN would look like a number.
+ */
+export class WeightQuantizer {
+  readonly #target: QuantizedMatrices;
+  readonly #parameters: ReadonlyMap<string, QuantizedParameter>;
+  #isSound = true;
+
+  /** @param target arrays of {@link allocateQuantized} */
+  constructor(target: QuantizedMatrices, spec: ModelSpec) {
+    this.#target = target;
+    this.#parameters = new Map(listQuantized(spec).map((parameter) => [parameter.source, parameter]));
+  }
+
+  /** Quantizes a parameter if it is a matrix that is quantized. */
+  take(name: string, values: Float32Array): void {
+    this.#isSound &&= areFinite(values);
+    const parameter = this.#parameters.get(name);
+    if (parameter === undefined) return;
+    const matrix = this.#target[parameter.values] as Int8Array | Uint8Array;
+    quantizeMatrix(values, parameter, matrix, this.#scalesOf(parameter));
+  }
+
+  /** Call it after the last parameter. */
+  finish(): void {
+    if (this.#isSound) return;
+    for (const parameter of this.#parameters.values()) this.#scalesOf(parameter).fill(Number.NaN);
+  }
+
+  #scalesOf({ scales }: QuantizedParameter): Float32Array {
+    return this.#target[scales] as Float32Array;
+  }
+}
+
 function areFinite(values: Float32Array): boolean {
   // Of what is not finite, the difference is NaN. A call for each of many million values would take longer than rounding them.
   for (let i = 0; i < values.length; i++) if (values[i]! - values[i]! !== 0) return false;
   return true;
-}
-
-/** Quantizes the matrices of a model, see {@link quantizeWeights}. */
-export function quantizeInto(target: QuantizedMatrices, spec: ModelSpec, weights: Weights): void {
-  let isSound = listUnquantized(spec).every(({ name }) => areFinite(weights[name]!));
-  const parameters = listQuantized(spec);
-  const scalesOf = (parameter: QuantizedParameter) => target[parameter.scales] as Float32Array;
-  for (const parameter of parameters) {
-    const values = target[parameter.values] as Int8Array | Uint8Array;
-    quantizeMatrix(weights[parameter.source]!, parameter, values, scalesOf(parameter));
-    isSound &&= areFinite(scalesOf(parameter));
-  }
-  if (!isSound) for (const parameter of parameters) scalesOf(parameter).fill(Number.NaN);
 }
 
 /** Output channels that are written together, so that each write fills a line of the processor's cache. */
@@ -114,7 +140,7 @@ export const SMALLEST_SCALE = 2 ** -100;
 
 /**
  * Rotates the rows of a matrix [out, in], rounds them and transposes it. All of it is double precision, so that every machine gets
- * the same numbers. A channel with a value that is not finite gets the scale NaN.
+ * the same numbers.
  */
 function quantizeMatrix(
   matrix: Float32Array,
@@ -147,14 +173,10 @@ function quantizeMatrix(
  */
 function roundRow(row: Float64Array, zero: number, target: Uint8Array, at: number): number {
   let largest = 0;
-  let isSound = true;
   for (let i = 0; i < row.length; i++) {
     const size = Math.abs(row[i]!);
     if (size > largest) largest = size;
-    // Also true for NaN.
-    if (!(size < Number.POSITIVE_INFINITY)) isSound = false;
   }
-  if (!isSound) return Number.NaN;
   const scale = Math.max(Math.fround(largest / LARGEST_QUANTIZED), SMALLEST_SCALE);
   const factor = 1 / scale;
   for (let i = 0; i < row.length; i++) {

@@ -3,6 +3,7 @@ import { cp, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
 import { digestOfMerged, loadMerged } from "@hone/checkpoint";
+import { quantizeWeights } from "@hone/nn";
 import { temporaryFolder } from "@hone/testing";
 import { PolicyLoadError } from "../../domain/errors.ts";
 import { loadPolicyFolder } from "./load-policy-folder.ts";
@@ -31,6 +32,17 @@ describe("loadPolicyFolder()", () => {
     await assert.rejects(loadPolicyFolder(source), PolicyLoadError);
     const { weights } = await loadPolicyFolder({ ...source, base: path.join(FIXTURES, "families/qwen3") });
     assert.deepEqual(weights, (await loadMerged(ADAPTERS)).weights);
+  });
+
+  test("quantizes what it reads: a model, and adapters that are merged into theirs", async () => {
+    for (const folder of [path.join(FIXTURES, "families/qwen3"), ADAPTERS]) {
+      const source = { model: "run", version: 3, folder, digest: await digestOfMerged(folder) };
+      const merged = await loadMerged(folder);
+      const { spec, weights } = await loadPolicyFolder(source, "uint8");
+      assert.deepEqual(spec, merged.spec);
+      assert.deepEqual(weights, quantizeWeights(spec, merged.weights, "uint8"));
+      await assert.rejects(loadPolicyFolder({ ...source, digest: "0".repeat(64) }, "uint8"), PolicyLoadError);
+    }
   });
 
   test("refuses adapters that are not the announced ones", async () => {

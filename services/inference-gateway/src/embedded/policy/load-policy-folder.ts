@@ -3,8 +3,22 @@
  * that generation is as fast as without them.
  */
 
-import { loadMerged, type WeightAllocator } from "@hone/checkpoint";
-import { type ModelSpec, quantizeWeights, releaseValues } from "@hone/nn";
+import {
+  findBaseFolder,
+  inspectModel,
+  type LoadedModel,
+  loadMerged,
+  loadModel,
+  type WeightAllocator,
+} from "@hone/checkpoint";
+import {
+  allocateQuantized,
+  listUnquantized,
+  type ModelSpec,
+  quantizeWeights,
+  releaseValues,
+  WeightQuantizer,
+} from "@hone/nn";
 import type { EightBitType, TensorData } from "@hone/tensor";
 import { PolicyLoadError } from "../../domain/errors.ts";
 import type { PolicySource } from "../../domain/inference-engine.ts";
@@ -24,12 +38,9 @@ export interface ReadyPolicy {
  * @throws {PolicyLoadError} when the folder holds no model that can be served, or other weights than the announced ones.
  */
 export async function loadPolicyFolder(source: PolicySource, eightBits?: EightBitType): Promise<ReadyPolicy> {
-  const { model, version, folder, digest, base } = source;
+  const { model, version, folder, digest } = source;
   const action = `Cannot load version ${version} of ${model}`;
-  const loaded = await loadMerged(folder, {
-    allocate: inBlocks(),
-    ...(base !== undefined && { findBase: async () => base }),
-  }).catch((cause: unknown) => {
+  const loaded = await load(source, eightBits).catch((cause: unknown) => {
     throw new PolicyLoadError(`${action}: ${folder} is not a readable model folder`, { cause });
   });
   if (loaded.digest !== digest) {
@@ -37,11 +48,37 @@ export async function loadPolicyFolder(source: PolicySource, eightBits?: EightBi
       `${action}: the SHA-256 of its weights is ${loaded.digest}; it must be ${digest}`,
     );
   }
-  const { spec, weights } = loaded;
-  if (eightBits === undefined) return { spec, weights };
-  const quantized = quantizeWeights(spec, weights, eightBits);
-  releaseValues(weights);
-  return { spec, weights: quantized };
+  return { spec: loaded.spec, weights: loaded.weights };
+}
+
+type Loaded = ReadyPolicy & Pick<LoadedModel, "digest">;
+
+async function load({ folder, base }: PolicySource, eightBits: EightBitType | undefined): Promise<Loaded> {
+  const findBase = base === undefined ? undefined : async () => base;
+  const isAdapted = (await findBaseFolder(folder, findBase)) !== undefined;
+  if (eightBits !== undefined && !isAdapted) return loadQuantized(folder, eightBits);
+  const loaded = await loadMerged(folder, { allocate: inBlocks(), ...(findBase && { findBase }) });
+  if (eightBits === undefined) return loaded;
+  const weights = quantizeWeights(loaded.spec, loaded.weights, eightBits);
+  releaseValues(loaded.weights);
+  return { ...loaded, weights };
+}
+
+/** Quantizes each matrix as soon as it is read, so that there is never a whole model in float32. */
+async function loadQuantized(folder: string, eightBits: EightBitType): Promise<Loaded> {
+  const { spec } = await inspectModel(folder);
+  const weights = allocateQuantized(spec, eightBits, (bytes) => new ArrayBuffer(bytes));
+  const kept = new Set(listUnquantized(spec).map(({ name }) => name));
+  const quantizer = new WeightQuantizer(weights, spec);
+  const { digest } = await loadModel(folder, {
+    take(name, values) {
+      quantizer.take(name, values);
+      if (kept.has(name)) weights[name] = values;
+      else releaseValues({ values });
+    },
+  });
+  quantizer.finish();
+  return { spec, weights, digest };
 }
 
 /** Allocates arrays within blocks. Each block is as large as all arrays before it together, up to {@link BLOCK_BYTES}. */
