@@ -3,12 +3,13 @@
  *
  *   node bench/src/programs/training.ts [--shape example|135m|0.5b] [--lora RANK] [--rounds 5] [--layers N] [--hidden N]
  *        [--rows N] [--rowTokens N] [--loss ppo_clip|cross_entropy] [--microbatchTokens N] [--threads N] [--together] [--spinUs 0]
- *        [--recompute LAYERS] [--int8] [--profile PREFIX] [--json]
+ *        [--recompute LAYERS] [--int8] [--int8Gradients] [--profile PREFIX] [--json]
  *
  * `example`: data shaped like the first example: 4 groups of 8 rollouts on one random 4x4 map, every turn a fresh prompt of
  * the map with the player's place, answered by four tokens. `135m`: the shape of SmolLM2-135M on 4 rows of 256 tokens
  * (--rows, --rowTokens: as many). `0.5b`: that of Qwen2.5-0.5B on 4 rows of 512. With --lora, adapters of this rank on every
- * projection are trained instead of the model. With --int8 the forward pass is in eight bits.
+ * projection are trained instead of the model. With --int8 the forward pass is in eight bits,
+ * with --int8Gradients the gradients of inputs are, too.
  * Threads take a microbatch each, or with --together share each operator; with --spinUs they wait for the next one busily.
  * Prints the effective rate, 6 x parameters x tokens (4 x for those that adapters leave alone), for the tokens of the
  * samples, were they separate, and for those that are computed. With --json it prints `ready`, then answers each line of its input with a round as JSON.
@@ -63,6 +64,7 @@ const { values } = parseArgs({
     recompute: { type: "string", default: "0" },
     profile: { type: "string" },
     int8: { type: "boolean", default: false },
+    int8Gradients: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
   },
 });
@@ -124,14 +126,16 @@ const extent = {
   rowTokens,
   microbatchTokens: Number(values.microbatchTokens),
   lora,
-  isQuantized: values.int8,
+  quantizedCopies: !values.int8 ? 0 : values.int8Gradients ? 2 : 1,
 };
 const work = {
   sharing: values.together ? ThreadSharing.operators : ThreadSharing.microbatches,
   recomputedLayers: Number(values.recompute),
 };
 const runner = new GradientRunner(spec, {
-  eightBits: values.int8 ? await exactEightBitType() : undefined,
+  eightBits: values.int8
+    ? { type: await exactEightBitType(), hasGradients: values.int8Gradients }
+    : undefined,
   maxRowTokens: extent.rowTokens,
   maxMicrobatchTokens: extent.microbatchTokens,
   threads: extent.threads,

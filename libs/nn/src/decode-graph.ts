@@ -16,7 +16,7 @@ import type { ModelSpec } from "./model/model-spec.ts";
 import { layerOf, listParameters, type ParameterInfo } from "./model/parameters.ts";
 import { outputMasses } from "./probability-mass.ts";
 import { quantizedLinear } from "./quantization/quantized-linear.ts";
-import { listUnquantized } from "./quantization/quantized-weights.ts";
+import { listQuantized, listUnquantized } from "./quantization/quantized-weights.ts";
 import { type Attend, buildHead, buildTransformer, weightInitializers, weightInputs } from "./transformer.ts";
 
 /** How earlier keys and values are stored: see pooled-attention.ts and slot-attention.ts. */
@@ -71,7 +71,7 @@ export function buildDecodeGraph(
   const parameters = eightBits === undefined ? listParameters(spec) : listUnquantized(spec);
   const kept = parameters.filter(({ name }) => fed[name] === undefined);
   const weights = { ...fed, ...weightInitializers(graph, kept) };
-  const linear = eightBits && quantizedLinear(graph, spec, eightBits);
+  const linear = eightBits && quantizedLinear(graph, listQuantized(spec), eightBits);
   const tokenIds = graph.input("tokenIds", "int32", [1, "tokens"]);
   const positionIds = graph.input("positionIds", "int32", [1, "tokens"]);
   const lastTokens = graph.input("lastTokens", "int32", ["sequences"]);

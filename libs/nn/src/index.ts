@@ -46,12 +46,18 @@ export {
 } from "./model/parameters.ts";
 export { allocateShared, releaseValues, shareWeights } from "./model/weights-memory.ts";
 export { LARGEST_UNIFORM, massBlocks } from "./probability-mass.ts";
-export { quantizedLinear, straightThroughLinear } from "./quantization/quantized-linear.ts";
+export {
+  type EightBitTraining,
+  listFed,
+  quantizedLinear,
+  straightThroughLinear,
+} from "./quantization/quantized-linear.ts";
 export {
   allocateQuantized,
   listQuantized,
   listUnquantized,
   type QuantizedMatrices,
+  type QuantizedParameter,
   quantizeInto,
   quantizeWeights,
   WeightQuantizer,

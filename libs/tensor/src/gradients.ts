@@ -7,7 +7,7 @@
  */
 import { isFloating } from "./dtype.ts";
 import { GraphError } from "./errors.ts";
-import type { Graph, GraphNode, Tensor } from "./graph.ts";
+import type { Graph, GraphNode, OwnGradient, Tensor } from "./graph.ts";
 import { Add } from "./ops/elementwise.ts";
 import type { PrimitiveName } from "./primitives.ts";
 import type { GradientRule } from "./rules/rule.ts";
@@ -55,14 +55,12 @@ export function gradientsFrom(
   for (const node of nodes.reverse()) {
     const received = node.outputs.map((output) => collected.get(output));
     if (received.every((gradient) => gradient === undefined)) continue;
-    const exact = exactOf(node);
-    if (exact !== undefined) {
-      if (active.has(exact)) collect(collected, node, exact, received[0]!);
-      continue;
-    }
-    if (!node.inputs.some((input) => input !== undefined && active.has(input))) continue;
-    applyRule(node, received).forEach((gradient, at) => {
-      const input = node.inputs[at];
+    const own = ownGradientOf(node);
+    const inputs = own?.inputs ?? node.inputs;
+    if (!inputs.some((input) => input !== undefined && active.has(input))) continue;
+    const found = own?.gradientsOf(received[0]!) ?? applyRule(node, received);
+    found.forEach((gradient, at) => {
+      const input = inputs[at];
       if (gradient === undefined || input === undefined || !active.has(input)) return;
       collect(collected, node, input, gradient);
     });
@@ -79,18 +77,17 @@ export function gradientsFrom(
   });
 }
 
-/** What the result of a node stands in for when it is differentiated, if it does. */
-function exactOf({ outputs }: GraphNode): Tensor | undefined {
+/** How the result of a node is differentiated, if it says so itself. */
+function ownGradientOf({ outputs }: GraphNode): OwnGradient | undefined {
   const [output] = outputs;
-  return output === undefined ? undefined : output.graph.standIns.get(output);
+  return output === undefined ? undefined : output.graph.ownGradients.get(output);
 }
 
 /** The wanted tensors and everything computed from them. */
 function activeTensors(nodes: readonly GraphNode[], wanted: readonly Tensor[]): Set<Tensor> {
   const active = new Set(wanted);
   for (const node of nodes) {
-    const exact = exactOf(node);
-    const inputs = exact === undefined ? node.inputs : [exact];
+    const inputs = ownGradientOf(node)?.inputs ?? node.inputs;
     if (!inputs.some((input) => input !== undefined && active.has(input))) continue;
     for (const output of node.outputs) if (isFloating(output.dtype)) active.add(output);
   }

@@ -32,6 +32,14 @@ export interface GraphNode<P extends PrimitiveName = PrimitiveName> {
   readonly outputs: readonly Tensor[];
 }
 
+/** How a tensor is differentiated, whatever it is computed from. */
+export interface OwnGradient {
+  /** What it depends on; these tensors exist before it. */
+  readonly inputs: readonly Tensor[];
+  /** @returns the gradient of the loss with respect to each input, from that with respect to the tensor */
+  readonly gradientsOf: (gradient: Tensor) => readonly Tensor[];
+}
+
 /** Element type and shape of a tensor that is to be created. */
 export interface TensorType {
   readonly dtype: DType;
@@ -51,8 +59,8 @@ export class Graph {
   readonly initializers: Initializer[] = [];
   /** Results of the graph by their output names. */
   readonly outputs = new Map<string, Tensor>();
-  /** Tensors whose gradients are those of others, see `StraightThrough`. */
-  readonly standIns = new Map<Tensor, Tensor>();
+  /** Tensors that say themselves how they are differentiated, see `WithGradient`. */
+  readonly ownGradients = new Map<Tensor, OwnGradient>();
   readonly #names = new Set<string>();
   readonly #constants = new Map<string, Tensor>();
   #made = 0;

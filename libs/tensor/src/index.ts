@@ -16,7 +16,7 @@ export { type EightBitType, exactEightBitType } from "./eight-bit-type.ts";
 export { GraphError, SessionError, ShapeError } from "./errors.ts";
 export type { GradientSeed } from "./gradients.ts";
 export { gradients, gradientsFrom } from "./gradients.ts";
-export type { GraphNode, Initializer, Tensor, TensorType } from "./graph.ts";
+export type { GraphNode, Initializer, OwnGradient, Tensor, TensorType } from "./graph.ts";
 export { Graph } from "./graph.ts";
 export type { Operand } from "./ops/elementwise.ts";
 export {
@@ -48,6 +48,7 @@ export {
   StraightThrough,
   Sub,
   Where,
+  WithGradient,
 } from "./ops/elementwise.ts";
 export { QuickGelu, RotaryEmbedding, SimplifiedLayerNormalization } from "./ops/fused.ts";
 export type { GatherOptions } from "./ops/indexing.ts";

@@ -39,7 +39,9 @@ const objective = {
   terms: [{ name: "ppo_clip" as const, constants: { clipLow: 0.9, clipHigh: 9 } }],
   entropyCoefficient: 0.01,
 };
-const eightBits = await exactEightBitType();
+const type = await exactEightBitType();
+const eightBits = { type, hasGradients: false };
+const withGradients = { type, hasGradients: true };
 
 async function train(options: Partial<RunnerOptions>) {
   const runner = new GradientRunner(spec, { maxRowTokens: 64, maxMicrobatchTokens: 64, ...options });
@@ -65,15 +67,22 @@ describe("GradientRunner in eight bits", () => {
       Float32Array.from(Object.keys(exact.gradients).flatMap((name) => Array.from(gradients[name]!)));
     const gradientError = errorOf(all(found), all(exact));
     assert.ok(gradientError < 0.06, `gradients: ${gradientError}`);
+    const rounded = await train({ eightBits: withGradients });
+    assert.deepEqual(rounded.scores, found.scores);
+    const roundedError = errorOf(all(rounded), all(found));
+    assert.ok(roundedError > 1e-4 && roundedError < 0.04, `gradients in eight bits: ${roundedError}`);
   });
 
   test("gives the same bits on two threads, and with layers that are computed again", async () => {
     const expected = await train({ eightBits });
     const two = { threads: 2, sharing: ThreadSharing.microbatches };
+    const rounded = await train({ eightBits: withGradients });
     for (const options of [two, { recomputedLayers: 2 }]) {
       const found = await train({ eightBits, ...options });
       assert.deepEqual(found.gradients, expected.gradients);
       assert.deepEqual(found.scores, expected.scores);
+      const again = await train({ eightBits: withGradients, ...options });
+      assert.deepEqual(again.gradients, rounded.gradients);
     }
   });
 

@@ -7,14 +7,17 @@
  */
 import {
   allocateQuantized,
+  type EightBitTraining,
   type LoraSpec,
+  listFed,
   type ModelSpec,
   type QuantizedMatrices,
+  type QuantizedParameter,
   quantizeInto,
   type Weights,
 } from "@hone/nn";
 import type { MaskedTokens } from "@hone/rl";
-import type { EightBitType, SessionOptions } from "@hone/tensor";
+import type { SessionOptions } from "@hone/tensor";
 import type { Microbatch, PackingLimits, TrainingSample } from "./batches/microbatch.ts";
 import { type PassResult, PassRunner } from "./batches/pass-runner.ts";
 import { PassThreads } from "./batches/pass-threads.ts";
@@ -49,8 +52,8 @@ export interface RunnerOptions extends Omit<PackingLimits, "microbatchMultiple" 
   readonly reservedBytes?: number;
   /** Threads that add up the gradients of microbatches; default the calling thread. The caller must close them. */
   readonly updates?: UpdateThreads;
-  /** Computes the products of the forward pass in eight bits, with gradients as in float32. @default float32 */
-  readonly eightBits?: EightBitType | undefined;
+  /** Computes products in eight bits. @default float32 */
+  readonly eightBits?: EightBitTraining | undefined;
   /** Options of the graph sessions. */
   readonly session?: Omit<SessionOptions, "intraOpThreads">;
 }
@@ -73,6 +76,8 @@ export class GradientRunner {
   readonly #spec: ModelSpec;
   readonly #limits: PackingLimits;
   readonly #updates: UpdateThreads;
+  /** The matrices that are computed with in eight bits. */
+  readonly #fed: readonly QuantizedParameter[] = [];
   /** What the last call quantized of its weights. */
   readonly #quantized: QuantizedMatrices | undefined;
   readonly #executor: PassRunner | PassThreads;
@@ -87,8 +92,10 @@ export class GradientRunner {
     const maxTokens = Math.max(options.maxRowTokens, options.maxMicrobatchTokens);
     const { headChunkValues, recomputedLayers = 0, reservedBytes = 0 } = options;
     const { eightBits } = options;
-    if (eightBits !== undefined)
-      this.#quantized = allocateQuantized(spec, eightBits, (bytes) => new SharedArrayBuffer(bytes));
+    if (eightBits !== undefined) {
+      this.#fed = listFed(spec, eightBits);
+      this.#quantized = allocateQuantized(this.#fed, eightBits.type, (bytes) => new SharedArrayBuffer(bytes));
+    }
     const bounds = { maxTokens, headChunkValues, rowPieces, recomputedLayers, reservedBytes, eightBits };
     this.#executor =
       threads === 1 || sharing === ThreadSharing.operators
@@ -148,7 +155,7 @@ export class GradientRunner {
     passes: readonly Pass[],
   ): AsyncGenerator<{ batch: Microbatch; result: PassResult }> {
     const quantized = this.#quantized;
-    if (quantized !== undefined) quantizeInto(quantized, this.#spec, weights);
+    if (quantized !== undefined) quantizeInto(quantized, this.#fed, this.#spec, weights);
     const read = { weights, quantized };
     if (this.#executor instanceof PassRunner) {
       for (const pass of passes) yield { batch: pass.batch, result: await this.#executor.run(read, pass) };

@@ -16,6 +16,7 @@ import {
   buildTransformer,
   type Linear,
   listParameters,
+  listQuantized,
   type ModelSpec,
   packedAttend,
   quantizedLinear,
@@ -108,7 +109,7 @@ function comparisonGraph(spec: ModelSpec): Graph {
     return LogSoftmax(buildHead(spec, hidden, weights, linear));
   };
   const float = logprobs();
-  const quantized = logprobs(quantizedLinear(graph, spec, "uint8"));
+  const quantized = logprobs(quantizedLinear(graph, listQuantized(spec), "uint8"));
   const overVocabulary = { axes: [2], keepDims: false };
   const isLargest = Equal(float, ReduceMax(float, { axes: [2] }));
   const ofLargest = ReduceMax(Where(isLargest, quantized, -1e9), overVocabulary);

@@ -52,7 +52,7 @@ const folders = new RunFolders(values.state, "bench");
 const { spec, companions, origin } = await inspectModel(values.model);
 const quantization = values.quantization as Quantization;
 const extent = {
-  isQuantized: quantization !== Quantization.none,
+  quantizedCopies: quantization === Quantization.none ? 0 : 1,
   threads: availableParallelism(),
   rowTokens: Number(values.longest),
   microbatchTokens: DEFAULT_MICROBATCH_TOKENS,

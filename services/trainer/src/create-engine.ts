@@ -136,6 +136,7 @@ async function engineOf(
     recomputedLayers: plan.recomputedLayers,
     reservedBytes: plan.reservedBytes,
     quantization,
+    hasQuantizedGradients: engine.quantizedGradients,
     ...(means.engineThreads === 0 ? {} : { threads: means.engineThreads }),
   });
 }

@@ -17,7 +17,7 @@ const resources = (gib: number) => ({ engineThreads: 2, engineMemoryBytes: gib *
 
 function runOf(maxContextTokens: number, microbatchTokens: number) {
   const config = testConfig();
-  const engine = { kind: "onnx" as const, microbatchTokens };
+  const engine = { kind: "onnx" as const, microbatchTokens, quantizedGradients: false };
   return {
     ...config,
     rollout: { ...config.rollout, maxContextTokens },

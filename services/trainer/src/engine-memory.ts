@@ -61,10 +61,17 @@ export function fitEngine(
         ? resolveLora(config.model.lora)
         : undefined,
     hasReference: role === EngineRole.policy && hasReference(config),
-    isQuantized: role === EngineRole.policy && trainingQuantization(config) !== Quantization.none,
+    quantizedCopies: role === EngineRole.policy ? quantizedCopies(config) : 0,
     isTrained: role !== EngineRole.teacher,
   };
   return planTraining(spec, extent, shareOf(config, engineMemoryBytes));
+}
+
+/** A copy of the matrices for the forward pass, and another one for gradients. */
+function quantizedCopies(config: RunConfig): number {
+  if (trainingQuantization(config) === Quantization.none) return 0;
+  const { engine } = config.trainer;
+  return engine.kind === "onnx" && engine.quantizedGradients ? 2 : 1;
 }
 
 /** The number of engines of a run, each of which gets an equal part of the memory. */

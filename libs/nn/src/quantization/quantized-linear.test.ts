@@ -30,7 +30,7 @@ async function multiply(
 ): Promise<Float32Array> {
   const graph = new Graph("linear");
   const input = graph.input("x", "float32", [1, "rows", spec.hiddenSize]);
-  graph.output("y", quantizedLinear(graph, spec, type)(input, name));
+  graph.output("y", quantizedLinear(graph, listQuantized(spec), type)(input, name));
   const session = await GraphSession.create(graph, { externalData: quantizeWeights(spec, weights, type) });
   const shape = [1, x.length / spec.hiddenSize, spec.hiddenSize];
   const { y } = await session.run({ x: { dtype: "float32", data: x, shape } });

@@ -21,12 +21,14 @@ import {
   ReshapeLike,
   StraightThrough,
   type Tensor,
+  WithGradient,
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
 import type { Linear, WeightTensors } from "../transformer.ts";
 import {
   LARGEST_QUANTIZED,
   listQuantized,
+  listTransposed,
   type QuantizedParameter,
   SMALLEST_SCALE,
   UINT8_ZERO,
@@ -47,15 +49,21 @@ interface QuantizedMatrix {
 }
 
 /**
- * Multiplies by quantized matrices, which the graph takes by the names of {@link listQuantized}.
- * @param isFed whether they are inputs, which may change between runs. @default external initializers, which onnxruntime packs
+ * Multiplies by quantized matrices, by the names of their sources.
+ * @param isFed whether the graph takes them as inputs, which may change between runs. @default as external initializers, which
+ *   onnxruntime packs
  */
-export function quantizedLinear(graph: Graph, spec: ModelSpec, type: EightBitType, isFed = false): Linear {
-  const parameters = new Map(listQuantized(spec).map((parameter) => [parameter.source, parameter]));
+export function quantizedLinear(
+  graph: Graph,
+  parameters: readonly QuantizedParameter[],
+  type: EightBitType,
+  isFed = false,
+): Linear {
+  const bySource = new Map(parameters.map((parameter) => [parameter.source, parameter]));
   const declared = new Map<string, QuantizedMatrix>();
   const declare = isFed ? graph.input.bind(graph) : graph.initializer.bind(graph);
   function matrixOf(name: string): QuantizedMatrix {
-    const parameter = parameters.get(name)!;
+    const parameter = bySource.get(name)!;
     const { values, scales, inner, out } = parameter;
     return {
       parameter,
@@ -74,6 +82,21 @@ export function quantizedLinear(graph: Graph, spec: ModelSpec, type: EightBitTyp
   };
 }
 
+/** How training computes in eight bits. */
+export interface EightBitTraining {
+  readonly type: EightBitType;
+  /**
+   * Whether the layers compute the gradients of their inputs in eight bits, too, with rows of gradients rounded like rows of activations
+   * (SwitchBack, https://arxiv.org/abs/2304.13013, with rotations). Those of weights are float32 products in any case.
+   */
+  readonly hasGradients: boolean;
+}
+
+/** The matrices that {@link straightThroughLinear} takes as inputs. */
+export function listFed(spec: ModelSpec, { hasGradients }: EightBitTraining): QuantizedParameter[] {
+  return [...listQuantized(spec), ...(hasGradients ? listTransposed(spec) : [])];
+}
+
 /**
  * The same for training, with the quantized matrices as inputs: its results are those of {@link quantizedLinear}, and its gradients those of
  * the float32 product, with respect to x and to the float32 weights.
@@ -81,13 +104,32 @@ export function quantizedLinear(graph: Graph, spec: ModelSpec, type: EightBitTyp
 export function straightThroughLinear(
   graph: Graph,
   spec: ModelSpec,
-  type: EightBitType,
+  { type, hasGradients }: EightBitTraining,
   weights: WeightTensors,
 ): Linear {
-  const multiply = quantizedLinear(graph, spec, type, true);
+  const multiply = quantizedLinear(graph, listQuantized(spec), type, true);
+  const transposed = listTransposed(spec);
+  const multiplyBack = quantizedLinear(graph, transposed, type, true);
+  const hasTransposed = new Set(transposed.map(({ source }) => source));
   return function multiplyStraightThrough(x, name) {
-    return StraightThrough(multiply(x, name), FusedMatMul(x, weights[name]!, { transB: true }));
+    const weight = weights[name]!;
+    const product = multiply(x, name);
+    if (!hasGradients || !hasTransposed.has(name)) {
+      return StraightThrough(product, FusedMatMul(x, weight, { transB: true }));
+    }
+    return WithGradient(product, {
+      inputs: [x, weight],
+      gradientsOf: (gradient) => [
+        multiplyBack(gradient, name),
+        FusedMatMul(asRows(gradient), asRows(x), { transA: true }),
+      ],
+    });
   };
+}
+
+/** [..., K] -> [all, K] */
+function asRows(x: Tensor): Tensor {
+  return Reshape(x, [-1, x.shape.at(-1)!]);
 }
 
 /** Rotates each row of x [..., K] and rounds it to -127 to 127 times a scale of its own. */
@@ -97,8 +139,7 @@ function quantizeRows(x: Tensor, block: number): QuantizedRows {
   const scales = Max(Div(largest, LARGEST_QUANTIZED), SMALLEST_SCALE);
   const perRow = Reshape(scales, [-1]);
   const zeros = ExpandLike(x.graph.constant("uint8", [UINT8_ZERO]), perRow);
-  const rows = Reshape(rotated, [-1, x.shape.at(-1)!]);
-  return { values: ReshapeLike(QuantizeLinear(rows, perRow, zeros, 0), x), scales };
+  return { values: ReshapeLike(QuantizeLinear(asRows(rotated), perRow, zeros, 0), x), scales };
 }
 
 function rotate(x: Tensor, block: number): Tensor {

@@ -7,7 +7,14 @@
 
 import type { EightBitType } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
-import { headParameter, listParameters, type ParameterInfo, type Weights } from "../model/parameters.ts";
+import {
+  headParameter,
+  layerOf,
+  listParameters,
+  type ParameterInfo,
+  type ParameterKind,
+  type Weights,
+} from "../model/parameters.ts";
 import { rotateRow, rotationBlock } from "./rotation.ts";
 
 /** The largest quantized value. -128 is not used, so that the range is symmetric. */
@@ -19,6 +26,8 @@ export const UINT8_ZERO = 128;
 export interface QuantizedParameter {
   /** The parameter with the float32 values. */
   readonly source: string;
+  /** Whether the matrix is the parameter's transpose. */
+  readonly isTransposed: boolean;
   readonly out: number;
   readonly inner: number;
   /** Size of the blocks in which the rows of the matrix, and of what it multiplies, are rotated; 1 = not. */
@@ -31,22 +40,32 @@ export interface QuantizedParameter {
 /** The one projection whose inputs, averages of values, have no large channels. */
 const UNROTATED = "self_attn.o_proj.weight";
 
-/** How a parameter is stored when it is quantized. */
-export function quantizedParameter({
-  name,
-  shape,
-}: Pick<ParameterInfo, "name" | "shape">): QuantizedParameter {
-  const [out, inner] = shape as readonly [number, number];
-  const block = name.endsWith(UNROTATED) ? 1 : rotationBlock(inner);
-  return { source: name, out, inner, block, values: `${name}.quantized`, scales: `${name}.scales` };
-}
-
 /** The matrices that are quantized: those of the layers, and that of the head, which may be the embedding too. */
 export function listQuantized(spec: ModelSpec): QuantizedParameter[] {
   const head = headParameter(spec);
   return listParameters(spec)
-    .filter(({ name, kind }) => name === head || kind === "matrix" || kind === "residual_matrix")
-    .map(quantizedParameter);
+    .filter(({ name, kind }) => name === head || isMatrix(kind))
+    .map(({ name, shape }) => {
+      const [out, inner] = shape as readonly [number, number];
+      const block = name.endsWith(UNROTATED) ? 1 : rotationBlock(inner);
+      const names = { values: `${name}.quantized`, scales: `${name}.scales` };
+      return { source: name, isTransposed: false, out, inner, block, ...names };
+    });
+}
+
+/** The transposes of the layers' matrices, by which gradients are multiplied: for y = x W^T, dx = dy W. */
+export function listTransposed(spec: ModelSpec): QuantizedParameter[] {
+  return listParameters(spec)
+    .filter(({ name, kind }) => layerOf(name) !== undefined && isMatrix(kind))
+    .map(({ name, shape }) => {
+      const [inner, out] = shape as readonly [number, number];
+      const names = { values: `${name}.transposed.quantized`, scales: `${name}.transposed.scales` };
+      return { source: name, isTransposed: true, out, inner, block: rotationBlock(inner), ...names };
+    });
+}
+
+function isMatrix(kind: ParameterKind): boolean {
+  return kind === "matrix" || kind === "residual_matrix";
 }
 
 /** The parameters that stay in float32. A tied head leaves the embedding here, as it is looked up. */
@@ -58,8 +77,9 @@ export function listUnquantized(spec: ModelSpec): ParameterInfo[] {
 
 /** Data of the graph's initializers by name: quantized matrices with their scales, and copies of what stays in float32. */
 export function quantizeWeights(spec: ModelSpec, weights: Weights, type: EightBitType): QuantizedMatrices {
-  const made = allocateQuantized(spec, type, (bytes) => new ArrayBuffer(bytes));
-  quantizeInto(made, spec, weights);
+  const parameters = listQuantized(spec);
+  const made = allocateQuantized(parameters, type, (bytes) => new ArrayBuffer(bytes));
+  quantizeInto(made, parameters, spec, weights);
   for (const { name } of listUnquantized(spec)) made[name] = weights[name]!.slice();
   return made;
 }
@@ -67,14 +87,14 @@ export function quantizeWeights(spec: ModelSpec, weights: Weights, type: EightBi
 /** The quantized matrices and their scales by name. */
 export type QuantizedMatrices = Record<string, Int8Array | Uint8Array | Float32Array>;
 
-/** Arrays for a model's quantized matrices and scales. */
+/** Arrays for quantized matrices and their scales. */
 export function allocateQuantized(
-  spec: ModelSpec,
+  parameters: readonly QuantizedParameter[],
   type: EightBitType,
   allocate: (bytes: number) => ArrayBuffer | SharedArrayBuffer,
 ): QuantizedMatrices {
   const made: QuantizedMatrices = {};
-  for (const { values, scales, out, inner } of listQuantized(spec)) {
+  for (const { values, scales, out, inner } of parameters) {
     const buffer = allocate(out * inner);
     made[values] = type === "int8" ? new Int8Array(buffer) : new Uint8Array(buffer);
     made[scales] = new Float32Array(allocate(out * Float32Array.BYTES_PER_ELEMENT));
@@ -82,9 +102,14 @@ export function allocateQuantized(
   return made;
 }
 
-/** Quantizes the matrices of a model. */
-export function quantizeInto(target: QuantizedMatrices, spec: ModelSpec, weights: Weights): void {
-  const quantizer = new WeightQuantizer(target, spec);
+/** Quantizes matrices of a model. */
+export function quantizeInto(
+  target: QuantizedMatrices,
+  parameters: readonly QuantizedParameter[],
+  spec: ModelSpec,
+  weights: Weights,
+): void {
+  const quantizer = new WeightQuantizer(target, parameters);
   for (const { name } of listParameters(spec)) quantizer.take(name, weights[name]!);
   quantizer.finish();
 }
@@ -96,28 +121,30 @@ export function quantizeInto(target: QuantizedMatrices, spec: ModelSpec, weights
  */
 export class WeightQuantizer {
   readonly #target: QuantizedMatrices;
-  readonly #parameters: ReadonlyMap<string, QuantizedParameter>;
+  readonly #parameters: readonly QuantizedParameter[];
+  readonly #bySource: ReadonlyMap<string, readonly QuantizedParameter[]>;
   #isSound = true;
 
   /** @param target arrays of {@link allocateQuantized} */
-  constructor(target: QuantizedMatrices, spec: ModelSpec) {
+  constructor(target: QuantizedMatrices, parameters: readonly QuantizedParameter[]) {
     this.#target = target;
-    this.#parameters = new Map(listQuantized(spec).map((parameter) => [parameter.source, parameter]));
+    this.#parameters = parameters;
+    this.#bySource = Map.groupBy(parameters, ({ source }) => source);
   }
 
-  /** Quantizes a parameter if it is a matrix that is quantized. */
+  /** Quantizes a parameter as often as it is wanted, which may be never. */
   take(name: string, values: Float32Array): void {
     this.#isSound &&= areFinite(values);
-    const parameter = this.#parameters.get(name);
-    if (parameter === undefined) return;
-    const matrix = this.#target[parameter.values] as Int8Array | Uint8Array;
-    quantizeMatrix(values, parameter, matrix, this.#scalesOf(parameter));
+    for (const parameter of this.#bySource.get(name) ?? []) {
+      const matrix = this.#target[parameter.values] as Int8Array | Uint8Array;
+      quantizeMatrix(values, parameter, matrix, this.#scalesOf(parameter));
+    }
   }
 
   /** Call it after the last parameter. */
   finish(): void {
     if (this.#isSound) return;
-    for (const parameter of this.#parameters.values()) this.#scalesOf(parameter).fill(Number.NaN);
+    for (const parameter of this.#parameters) this.#scalesOf(parameter).fill(Number.NaN);
   }
 
   #scalesOf({ scales }: QuantizedParameter): Float32Array {
@@ -144,7 +171,7 @@ export const SMALLEST_SCALE = 2 ** -100;
  */
 function quantizeMatrix(
   matrix: Float32Array,
-  { out, inner, block }: Pick<QuantizedParameter, "out" | "inner" | "block">,
+  { out, inner, block, isTransposed }: QuantizedParameter,
   values: Int8Array | Uint8Array,
   scales: Float32Array,
 ): void {
@@ -155,8 +182,9 @@ function quantizeMatrix(
   for (let first = 0; first < out; first += CHANNELS) {
     const count = Math.min(CHANNELS, out - first);
     for (let i = 0; i < count; i++) {
-      const from = (first + i) * inner;
-      for (let k = 0; k < inner; k++) row[k] = matrix[from + k]!;
+      const channel = first + i;
+      if (isTransposed) for (let k = 0; k < inner; k++) row[k] = matrix[k * out + channel]!;
+      else for (let k = 0; k < inner; k++) row[k] = matrix[channel * inner + k]!;
       rotateRow(row, block);
       scales[first + i] = roundRow(row, zero, rounded, i * inner);
     }

@@ -1,7 +1,7 @@
 /** Element-wise operators; two-input ones broadcast as NumPy does. Functions are named as the ONNX operators. */
 import { DTYPES, type DType, isFloating } from "../dtype.ts";
 import { ShapeError } from "../errors.ts";
-import type { Graph, Tensor } from "../graph.ts";
+import type { Graph, OwnGradient, Tensor } from "../graph.ts";
 import { checkBroadcastShape, formatShape, sameShape } from "../shape.ts";
 
 /** A tensor, or a number that becomes a scalar constant of the other operand's type. */
@@ -75,6 +75,16 @@ export function StopGradient(x: Tensor): Tensor {
 }
 
 /**
+ * The values of `x`, with gradients that the caller computes. For results that cannot be differentiated, as they are rounded, and for
+ * gradients that are to be computed otherwise than the result.
+ */
+export function WithGradient(x: Tensor, gradient: OwnGradient): Tensor {
+  const result = Identity(x);
+  x.graph.ownGradients.set(result, gradient);
+  return result;
+}
+
+/**
  * The values of `x` with the gradient of `exact`, of which `x` is a rounded form: the straight-through estimator
  * (https://arxiv.org/abs/1308.3432). `exact` is not computed unless something else needs it.
  */
@@ -86,9 +96,7 @@ export function StraightThrough(x: Tensor, exact: Tensor): Tensor {
       `both tensors must have the same type and shape, but are ${found}`,
     );
   }
-  const standIn = Identity(x);
-  x.graph.standIns.set(standIn, exact);
-  return standIn;
+  return WithGradient(x, { inputs: [exact], gradientsOf: (gradient) => [gradient] });
 }
 
 /** Converts the elements to another type; a tensor that already has this type is returned unchanged. */

@@ -6,23 +6,17 @@
  */
 import {
   type AdaptedModel,
+  type EightBitTraining,
   EMBEDDING,
   headWidth,
   listAll,
-  listQuantized,
+  listFed,
   listTrained,
-  type ModelSpec,
   type QuantizedMatrices,
+  type QuantizedParameter,
   type Weights,
 } from "@hone/nn";
-import {
-  type EightBitType,
-  type Feed,
-  type Fetched,
-  type Graph,
-  GraphSession,
-  type SessionOptions,
-} from "@hone/tensor";
+import { type Feed, type Fetched, type Graph, GraphSession, type SessionOptions } from "@hone/tensor";
 import { type HeadChunks, headChunks } from "../graph/head-loss.ts";
 import { buildForwardGraph, buildTrainingGraph } from "../graph/training-graph.ts";
 import { gradientOutput, INPUT, OUTPUT } from "../graph/training-names.ts";
@@ -52,8 +46,8 @@ export interface PassRunnerOptions {
   readonly rowPieces: number;
   /** Number of layers that are recomputed in the backward pass. */
   readonly recomputedLayers: number;
-  /** Computes the products of the forward pass in eight bits. @default float32 */
-  readonly eightBits?: EightBitType | undefined;
+  /** Computes products in eight bits. @default float32 */
+  readonly eightBits?: EightBitTraining | undefined;
   /** Memory that a training session reserves before its first pass. */
   readonly reservedBytes: number;
 }
@@ -82,7 +76,7 @@ export class PassRunner {
     for (const { name, shape } of listAll(this.#model)) {
       feeds[name] = { dtype: "float32", data: weights[name]!, shape };
     }
-    if (quantized !== undefined) Object.assign(feeds, quantizedFeeds(spec, quantized));
+    if (quantized !== undefined) Object.assign(feeds, quantizedFeeds(listFed(spec, eightBits!), quantized));
     if (objective === undefined) {
       const session = await this.#session(`forward ${temperature} ${hasSquares} ${chunks.count}`, () =>
         buildForwardGraph(this.#model, { temperature, hasSquares }, { chunks, rowPieces, eightBits }),
@@ -149,9 +143,12 @@ export class PassRunner {
   }
 }
 
-function quantizedFeeds(spec: ModelSpec, quantized: QuantizedMatrices): Record<string, Feed> {
+function quantizedFeeds(
+  parameters: readonly QuantizedParameter[],
+  quantized: QuantizedMatrices,
+): Record<string, Feed> {
   const feeds: Record<string, Feed> = {};
-  for (const { values, scales, inner, out } of listQuantized(spec)) {
+  for (const { values, scales, inner, out } of parameters) {
     const data = quantized[values]!;
     const dtype = data instanceof Int8Array ? "int8" : "uint8";
     feeds[values] = { dtype, data, shape: [inner, out] };

@@ -11,6 +11,7 @@ import {
   type AdaptedModel,
   type Decoder,
   decoderOf,
+  type EightBitTraining,
   EMBEDDING,
   headParameter,
   headParameters,
@@ -29,7 +30,6 @@ import {
   AfterReserving,
   addDims,
   type Dim,
-  type EightBitType,
   Gather,
   Graph,
   gradientsFrom,
@@ -53,8 +53,8 @@ export interface GraphBounds {
   readonly rowPieces: number;
   /** Number of layers, from the first, that are recomputed in the backward pass instead of being kept. */
   readonly recomputedLayers: number;
-  /** Computes the products of the forward pass in eight bits, which are then inputs (`straightThroughLinear`). @default float32 */
-  readonly eightBits?: EightBitType | undefined;
+  /** Computes products in eight bits; their matrices are then inputs (`straightThroughLinear`). @default float32 */
+  readonly eightBits?: EightBitTraining | undefined;
 }
 
 /** What a forward pass computes. */

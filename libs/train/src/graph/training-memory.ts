@@ -48,8 +48,8 @@ export interface TrainingExtent {
   readonly lora?: LoraSpec | undefined;
   /** Whether a reference is kept, which is a second copy of the trained parameters; default false. */
   readonly hasReference?: boolean;
-  /** Whether the forward pass reads a copy of its matrices in eight bits; default false. */
-  readonly isQuantized?: boolean;
+  /** Copies of the model's matrices in eight bits that are computed with; default none. */
+  readonly quantizedCopies?: number;
   /** False for a model that only scores; default true. */
   readonly isTrained?: boolean;
 }
@@ -109,7 +109,7 @@ export function predictTrainingMemory(
     microbatchTokens,
     lora,
     hasReference = false,
-    isQuantized = false,
+    quantizedCopies = 0,
     isTrained = true,
   }: TrainingExtent,
   { sharing, recomputedLayers }: WorkDivision,
@@ -121,7 +121,7 @@ export function predictTrainingMemory(
   const inWork = Math.max(activationBytes(spec, extent, recomputedLayers), trained) * ARENA_SURPLUS;
   const parts = {
     base: BASE_BYTES,
-    weights: countValues(listAll({ spec, lora })) * BYTES + (isQuantized ? quantizedBytes(spec) : 0),
+    weights: countValues(listAll({ spec, lora })) * BYTES + quantizedCopies * quantizedBytes(spec),
     reference: hasReference ? trained : 0,
     optimizer: MOMENTS * trained,
     gradients: (microbatches - 1 + GRADIENT_COPIES) * trained,

@@ -5,8 +5,7 @@
  */
 import { availableParallelism } from "node:os";
 import { type AdamWState, initialiseAdamW } from "@hone/checkpoint";
-import { releaseValues, type Weights } from "@hone/nn";
-import type { EightBitType } from "@hone/tensor";
+import { type EightBitTraining, releaseValues, type Weights } from "@hone/nn";
 import {
   clipFactor,
   GradientRunner,
@@ -51,8 +50,8 @@ export class OnnxTrainer implements TrainingEngine {
   #state: TrainerState | undefined;
   #reference: Weights | undefined;
 
-  /** @param eightBits how eight bits are stored, if the configuration asks for them */
-  constructor(config: OnnxEngineConfig, eightBits?: EightBitType) {
+  /** @param eightBits how it computes in eight bits, if the configuration asks for them */
+  constructor(config: OnnxEngineConfig, eightBits?: EightBitTraining) {
     this.vocabSize = config.spec.vocabSize;
     this.stateBytes = stateBytesOf(config);
     this.#files = trainerFiles(config);

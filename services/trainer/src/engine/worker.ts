@@ -10,7 +10,8 @@ import { OnnxTrainer } from "./onnx-trainer.ts";
 
 const config = workerData as OnnxEngineConfig;
 const isQuantized = config.quantization === Quantization.int8;
-const eightBits = isQuantized ? await exactEightBitType() : undefined;
+const hasGradients = config.hasQuantizedGradients ?? false;
+const eightBits = isQuantized ? { type: await exactEightBitType(), hasGradients } : undefined;
 const engine: TrainingEngine = new OnnxTrainer(config, eightBits);
 let last: Promise<void> = Promise.resolve();
 

@@ -42,7 +42,11 @@ describe("parseRunFile()", () => {
     });
     assert.equal(run.trainer.maxStaleness, 0);
     assert.equal(run.trainer.onNewVersion, "recompute");
-    assert.deepEqual(run.trainer.engine, { kind: "onnx", microbatchTokens: 1_024 });
+    assert.deepEqual(run.trainer.engine, {
+      kind: "onnx",
+      microbatchTokens: 1_024,
+      quantizedGradients: false,
+    });
   });
 
   test("accepts outside agents by their own keys, and the resolved file gives the same configuration", () => {

@@ -28,6 +28,13 @@ describe("run files with a wrong key", () => {
       /left out where rollout.sampling.temperature is 0.7/,
     ],
     [
+      "gradients in eight bits where training computes in float32",
+      "trainer: {",
+      "trainer: { engine: { kind: onnx, quantizedGradients: true },",
+      "trainer.engine.quantizedGradients",
+      /false, as training computes in float32/,
+    ],
+    [
       "a critic whose values nothing reads",
       "trainer: {",
       "trainer: { critic: {},",

@@ -4,12 +4,13 @@ import {
   comparesGroup,
   OnNewVersion,
   playsBaseline,
+  Quantization,
   readsReward,
   readsValues,
   turnRewardKey,
 } from "@hone/rl";
 import { GROUND_TRUTH_JUDGES } from "./judges.ts";
-import { isTraining } from "./run-kind.ts";
+import { isTraining, trainingQuantization } from "./run-kind.ts";
 import type { RunConfig } from "./schema.ts";
 
 /** The trainer holds all episodes of a step in memory, and the queue all jobs of a step. */
@@ -32,6 +33,7 @@ type Checked = Pick<
 export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* rolloutContradictions(run);
   yield* asynchronyContradictions(run);
+  yield* quantizationContradictions(run);
   yield* scheduleContradictions(run);
   yield* criticContradictions(run);
   yield* distillationContradictions(run);
@@ -174,6 +176,18 @@ function* asynchronyContradictions({ rollout, algorithm, trainer }: Checked): Ge
       path: ["trainer", "maxStaleness"],
       allowed: `such that at most ${MAX_ROLLOUTS_PER_STEP} rollouts are out, those of maxStaleness + 1 steps; here it would be ${count}`,
     };
+  }
+}
+
+function* quantizationContradictions(run: Checked): Generator<Contradiction> {
+  const { engine } = run.trainer;
+  if (
+    engine.kind === "onnx" &&
+    engine.quantizedGradients &&
+    trainingQuantization(run) === Quantization.none
+  ) {
+    const why = "as training computes in float32";
+    yield { path: ["trainer", "engine", "quantizedGradients"], allowed: `false, ${why}` };
   }
 }
 

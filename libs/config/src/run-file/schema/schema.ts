@@ -122,6 +122,8 @@ const onnxEngine = z.strictObject({
    * Default: rollout.quantization.
    */
   quantization: z.enum(Quantization).optional(),
+  /** Whether the layers compute the gradients of their inputs in eight bits, too; only with that quantization. */
+  quantizedGradients: z.boolean().default(false),
 });
 
 /** PyTorch workers, if the trainer has them. */

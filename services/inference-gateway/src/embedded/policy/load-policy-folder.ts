@@ -13,6 +13,7 @@ import {
 } from "@hone/checkpoint";
 import {
   allocateQuantized,
+  listQuantized,
   listUnquantized,
   type ModelSpec,
   quantizeWeights,
@@ -67,9 +68,10 @@ async function load({ folder, base }: PolicySource, eightBits: EightBitType | un
 /** Quantizes each matrix as soon as it is read, so that there is never a whole model in float32. */
 async function loadQuantized(folder: string, eightBits: EightBitType): Promise<Loaded> {
   const { spec } = await inspectModel(folder);
-  const weights = allocateQuantized(spec, eightBits, (bytes) => new ArrayBuffer(bytes));
+  const parameters = listQuantized(spec);
+  const weights = allocateQuantized(parameters, eightBits, (bytes) => new ArrayBuffer(bytes));
   const kept = new Set(listUnquantized(spec).map(({ name }) => name));
-  const quantizer = new WeightQuantizer(weights, spec);
+  const quantizer = new WeightQuantizer(weights, parameters);
   const { digest } = await loadModel(folder, {
     take(name, values) {
       quantizer.take(name, values);
