@@ -19,6 +19,17 @@ describe("readInferenceGatewayConfig()", () => {
     ]);
   });
 
+  test("serves checkpoints in float32 unless it is told otherwise", () => {
+    const served = (environment: Record<string, string>) =>
+      readInferenceGatewayConfig(environment).servedQuantization;
+    assert.equal(served({}), "none");
+    assert.equal(served({ HONE_INFERENCE_SERVE_QUANTIZATION: "int8" }), "int8");
+    assert.throws(
+      () => served({ HONE_INFERENCE_SERVE_QUANTIZATION: "fp8" }),
+      /HONE_INFERENCE_SERVE_QUANTIZATION/,
+    );
+  });
+
   test("refuses two checkpoints with the same name", () => {
     assert.throws(
       () => readInferenceGatewayConfig({ HONE_INFERENCE_SERVE: "/a/model,/b/model" }),
@@ -76,6 +87,7 @@ describe("readInferenceGatewayConfig()", () => {
       ["HONE_INFERENCE_ENGINE_LINKS_DIR", { HONE_INFERENCE_ENGINE_LINKS_DIR: "/links" }],
       ["HONE_INFERENCE_ENGINE_ADMIN_KEY", { ...vllm, HONE_INFERENCE_ENGINE_ADMIN_KEY: "key" }],
       ["HONE_INFERENCE_SERVE", { ...vllm, HONE_INFERENCE_SERVE: "/a/model" }],
+      ["HONE_INFERENCE_SERVE_QUANTIZATION", { ...vllm, HONE_INFERENCE_SERVE_QUANTIZATION: "int8" }],
     ];
     for (const [variable, environment] of wrong) {
       assert.throws(

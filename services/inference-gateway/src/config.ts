@@ -4,6 +4,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { environmentInteger, type ModelFolders, readEnvironment, readModelFolders } from "@hone/config";
 import { type HubSettings, readHubSettings } from "@hone/hub";
+import { Quantization } from "@hone/rl";
 import {
   type BaseConfig,
   type Environment,
@@ -56,6 +57,8 @@ const schema = z.object({
   HONE_INFERENCE_ENGINE_LINKS_DIR: z.string().startsWith("/", "an absolute path").optional(),
   /** Checkpoints to serve, separated by commas: `[<name>=]<place>`, where a place is a folder or an id of the hub. */
   HONE_INFERENCE_SERVE: z.string().default(""),
+  /** How their products are computed: in float32, or in eight bits. Runs say it themselves. @default none */
+  HONE_INFERENCE_SERVE_QUANTIZATION: z.enum(Quantization).optional(),
   /** Bearer token of the API; absent = none is needed. */
   HONE_INFERENCE_API_KEY: z.string().regex(/^\S+$/, "no spaces").optional(),
   /** File that holds it, as a mounted secret. */
@@ -87,6 +90,8 @@ export interface InferenceGatewayConfig extends BaseConfig {
   readonly versionWaitMs: number;
   readonly reportMs: number;
   readonly checkpoints: readonly WantedCheckpoint[];
+  /** How the engine computes the products of these checkpoints. */
+  readonly servedQuantization: Quantization;
   readonly apiKey: string | undefined;
   /** The hub of checkpoints that are not folders. */
   readonly hub: HubSettings;
@@ -116,6 +121,7 @@ export function readInferenceGatewayConfig(environment: Environment): InferenceG
     versionWaitMs: read.HONE_INFERENCE_VERSION_WAIT_MS,
     reportMs: read.HONE_INFERENCE_REPORT_MS,
     checkpoints,
+    servedQuantization: read.HONE_INFERENCE_SERVE_QUANTIZATION ?? Quantization.none,
     apiKey: readSecretSetting(read, "HONE_INFERENCE_API_KEY"),
     hub,
     // Folders that the operator names may be anywhere.
@@ -171,6 +177,7 @@ function readEngine(read: Variables, ownViewFolder: string): EngineConfig {
     );
   }
   checkAbsent("HONE_INFERENCE_SERVE", `a gateway of ${kind} serves the run that it claims`);
+  checkAbsent("HONE_INFERENCE_SERVE_QUANTIZATION", `a gateway of ${kind} serves no checkpoints`);
   if (kind === "vllm")
     checkAbsent("HONE_INFERENCE_ENGINE_ADMIN_KEY", "vLLM has no key of its own for these routes");
   return {

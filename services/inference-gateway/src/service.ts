@@ -54,6 +54,7 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
   });
   const checkpoints = new ServedCheckpoints({
     wanted: config.checkpoints,
+    quantization: config.servedQuantization,
     find: findCheckpoints(config.hub, config.modelFolders),
     keeper,
     onTrouble: (id, error) => logger.warn("a checkpoint is not served yet", { checkpoint: id, error }),

@@ -7,6 +7,7 @@
 import path from "node:path";
 import { type BaseReference, digestOfMerged, findBaseFolder, inspectMerged } from "@hone/checkpoint";
 import { describeError, retry } from "@hone/core";
+import type { Quantization } from "@hone/rl";
 import { ModelFailedError, ModelLoadingError } from "../errors.ts";
 import type { PolicyChange, PolicyKeeper } from "../policy-keeper.ts";
 
@@ -27,6 +28,8 @@ export type FindCheckpoint = (place: string, options: FindCheckpointOptions) => 
 
 export interface ServedCheckpointsOptions {
   readonly wanted: readonly WantedCheckpoint[];
+  /** How their products are computed. @default none: as the engine computes by default */
+  readonly quantization?: Quantization;
   readonly find: FindCheckpoint;
   readonly keeper: Pick<PolicyKeeper, "want">;
   /** Called when a checkpoint cannot be served, and before each wait for the hub. */
@@ -90,7 +93,7 @@ export class ServedCheckpoints {
   }
 
   async #want({ id, place }: WantedCheckpoint, model: string, signal: AbortSignal): Promise<void> {
-    const { find, keeper, onTrouble } = this.#options;
+    const { find, keeper, quantization, onTrouble } = this.#options;
     const setProgress = (progress: string) => this.#states.set(id, { kind: "loading", progress });
     setProgress("its files are being looked for");
     const onProgress = (done: number, total: number) =>
@@ -109,7 +112,8 @@ export class ServedCheckpoints {
       const base = await findBaseFolder(folder, findBase);
       setProgress("loading");
       await inspectMerged(folder, base === undefined ? undefined : async () => base);
-      keeper.want({ model, version: 0, folder, digest: await digestOfMerged(folder), base });
+      const digest = await digestOfMerged(folder);
+      keeper.want({ model, version: 0, folder, digest, base, ...(quantization && { quantization }) });
     } catch (error) {
       if (signal.aborted) return;
       this.#states.set(id, { kind: "failed", error });
