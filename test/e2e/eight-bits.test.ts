@@ -21,38 +21,61 @@ interface Step {
   readonly metrics: Readonly<Record<string, number>>;
 }
 
+interface Options {
+  /** Keys of the engine that differ. */
+  readonly engine?: Readonly<Record<string, unknown>>;
+  /** A process that is killed after each step. */
+  readonly killed?: readonly string[];
+}
+
 describe("a run in eight bits", () => {
   let stack: TestStack;
+  let calm: readonly Step[];
   before(async () => {
     stack = await startStack();
+    calm = await stepsOf("int8-calm");
   });
   after(() => stack?.[Symbol.asyncDispose]());
 
-  /** @param training how the trainer computes; absent = as the rollouts. */
-  async function stepsOf(name: string, training?: "none"): Promise<readonly Step[]> {
+  async function stepsOf(name: string, { engine = {}, killed = [] }: Options = {}): Promise<readonly Step[]> {
     const run = await lakeRun({ ...SHAPE, name });
-    const { engine } = run.trainer;
-    assert.equal(engine.kind, "onnx");
-    const trainer = { ...run.trainer, engine: { ...engine, ...(training && { quantization: training }) } };
-    const { runId } = await runToEnd(stack, { ...run, trainer }, { deadlineMs: DEADLINE_MS });
+    const trainer = { ...run.trainer, engine: { ...run.trainer.engine, ...engine } };
+    const victims = [...killed];
+    const { runId } = await runToEnd(
+      stack,
+      { ...run, trainer },
+      {
+        deadlineMs: DEADLINE_MS,
+        onEvent: async ({ kind }) => {
+          const victim = kind.case === "stepCompleted" ? victims.shift() : undefined;
+          if (victim !== undefined) await stack.kill(victim);
+        },
+      },
+    );
+    assert.deepEqual(victims, []);
     return stack.sql<Step[]>`
       select state_digest as digest, metrics from trainer.steps where run_id = ${runId} and version > 0 order by version`;
   }
   const mismatches = (steps: readonly Step[]) => steps.map(({ metrics }) => metrics["mismatch/mean"]!);
+  const digests = (steps: readonly Step[]) => steps.map(({ digest }) => digest);
 
-  test("ends with the same bytes twice, and trains the policy that sampled", async () => {
-    const [first, second] = [await stepsOf("int8-first"), await stepsOf("int8-second")];
-    assert.equal(first.length, SHAPE.steps);
-    assert.deepEqual(
-      second.map(({ digest }) => digest),
-      first.map(({ digest }) => digest),
-    );
+  test("ends with the same bytes through kills of trainer and engine, and trains the policy that sampled", async () => {
+    assert.equal(calm.length, SHAPE.steps);
+    const killed = await stepsOf("int8-killed", { killed: ["trainer", "inference-gateway"] });
+    assert.deepEqual(digests(killed), digests(calm));
     // What is left is rounding that falls the other way, where float32 parts differ in their last bit.
-    for (const mismatch of mismatches(first)) assert.ok(mismatch < 5e-4, `${mismatch}`);
+    for (const mismatch of mismatches(calm)) assert.ok(mismatch < 5e-4, `${mismatch}`);
+  });
+
+  test("learns something else with gradients in eight bits, from the same policy", async () => {
+    const steps = await stepsOf("int8-gradients", { engine: { quantizedGradients: true } });
+    assert.equal(steps.length, SHAPE.steps);
+    for (const mismatch of mismatches(steps)) assert.ok(mismatch < 5e-4, `${mismatch}`);
+    assert.notDeepEqual(digests(steps), digests(calm));
   });
 
   test("differs from a policy that is trained in float32, which the mismatch shows", async () => {
-    for (const mismatch of mismatches(await stepsOf("int8-float", "none")))
+    for (const mismatch of mismatches(await stepsOf("int8-float", { engine: { quantization: "none" } })))
       assert.ok(mismatch > 3e-4, `${mismatch}`);
   });
 });
