@@ -143,6 +143,7 @@ function readCluster({ groupsPerStep, groupSize, contextTokens }: ReturnType<typ
     trainMs: MS * numberOf("train-s", arithmetic / MS, 0),
     publishMs: MS * numberOf("publish-s", 2, 0),
     shareWhileTraining: numberOf("train-share", trainGpus === 0 ? 0 : 1, 0),
+    trainShareWhilePlaying: 1,
   };
 }
 

@@ -28,8 +28,8 @@ const CONCURRENCY = Number(process.env.HONE_ROLLOUT_CONCURRENCY ?? 512);
 const RANGE_SHARE = 0.05;
 /** With heavy tails one simulation of a few steps says little. */
 const SIMULATIONS = 40;
-/** Both cores of the machine play rollouts, and both train. */
-const SHARE_WHILE_TRAINING = 0.5;
+/** Both cores of the machine play rollouts, and both train: while both happen, each has half. */
+const SHARE = 0.5;
 
 /** Episodes per second of simulated runs. */
 export interface SimulatedRate {
@@ -53,7 +53,8 @@ export function simulateMeasured(
     engine: { baseMs: 0, perSequenceMs: turnMs },
     trainMs,
     publishMs: 0,
-    shareWhileTraining: SHARE_WHILE_TRAINING,
+    shareWhileTraining: SHARE,
+    trainShareWhilePlaying: SHARE,
   };
   const rates = Array.from(
     { length: SIMULATIONS },

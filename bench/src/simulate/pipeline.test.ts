@@ -22,6 +22,7 @@ const CLUSTER: Cluster = {
   trainMs: 20,
   publishMs: 0,
   shareWhileTraining: 1,
+  trainShareWhilePlaying: 1,
 };
 
 /** Milliseconds of a step. */
@@ -65,6 +66,15 @@ describe("a simulated step", () => {
     // A group plays while the one before it is trained: 20 ms at half of the speed, and 30 ms alone.
     const work = { toolMs: () => 0, tokens: () => 40 };
     assertNear(stepMs(work, { shareWhileTraining: 0.5 }, { maxStaleness: 1 }), (20 + 30 + 20) / 2);
+  });
+
+  test("is not shorter than all work together where engines and trainer share one machine", () => {
+    const work = { toolMs: () => 0, tokens: () => 40 };
+    const engine = { baseMs: 0, perSequenceMs: 1 };
+    const shared = { engine, shareWhileTraining: 0.5, trainShareWhilePlaying: 0.5 };
+    for (const maxStaleness of [0, 1, 2]) assertNear(stepMs(work, shared, { maxStaleness }), 40 + 20);
+    // What waits for tools leaves the machine to the trainer.
+    assertNear(stepMs({ ...work, toolMs: () => 30 }, shared, { maxStaleness: 2 }), 40 + 20);
   });
 
   test("waits for the first groups only where more are played than it trains", () => {

@@ -41,6 +41,8 @@ export interface Cluster {
   readonly publishMs: number;
   /** Share of the engines' speed that is left while a step trains: 1 on GPUs of their own, 0 on the trainer's. */
   readonly shareWhileTraining: number;
+  /** Share of the trainer's speed that is left while anything is generated, likewise. */
+  readonly trainShareWhilePlaying: number;
 }
 
 export interface Schedule {
@@ -104,7 +106,7 @@ class Pipeline {
   readonly #simulation: Simulation;
   readonly #random: Random;
   readonly #engines: readonly SharedEngine[];
-  /** Ends of tools, of training and of publications. */
+  /** Ends of tools and of publications. */
   readonly #timers = new TinyQueue<{ readonly atMs: number; readonly run: () => void }>(
     [],
     (a, b) => a.atMs - b.atMs,
@@ -116,7 +118,8 @@ class Pipeline {
   #playing = 0;
   #nowMs = 0;
   #version = 0;
-  #isTraining = false;
+  /** What is left of the step's training, at the time when its speed changed last. */
+  #training: { readonly leftMs: number; readonly sinceMs: number; readonly speed: number } | undefined;
   #isPublishing = false;
   #waitingSince: number | undefined = 0;
   #waitedMs = 0;
@@ -172,17 +175,34 @@ class Pipeline {
       const engine = this.#engines.reduce((a, b) => (b.nextDoneMs() < a.nextDoneMs() ? b : a));
       const doneMs = engine.nextDoneMs();
       const timer = this.#timers.peek();
-      if (timer === undefined && doneMs === Number.POSITIVE_INFINITY)
-        throw new Error("nothing is left to happen");
-      if (timer !== undefined && timer.atMs <= doneMs) {
-        this.#timers.pop();
-        this.#nowMs = timer.atMs;
-        timer.run();
-      } else {
-        this.#nowMs = doneMs;
-        engine.finishFirst(doneMs);
-      }
+      const timerMs = timer?.atMs ?? Number.POSITIVE_INFINITY;
+      const trainedMs = this.#trainedMs();
+      this.#nowMs = Math.min(doneMs, timerMs, trainedMs);
+      if (this.#nowMs === Number.POSITIVE_INFINITY) throw new Error("nothing is left to happen");
+      if (trainedMs === this.#nowMs) this.#publish();
+      else if (timerMs === this.#nowMs) this.#timers.pop()!.run();
+      else engine.finishFirst(doneMs);
+      this.#paceTraining();
     }
+  }
+
+  /** When the step's training ends, at its present speed. */
+  #trainedMs(): number {
+    const training = this.#training;
+    return training === undefined
+      ? Number.POSITIVE_INFINITY
+      : training.sinceMs + training.leftMs / training.speed;
+  }
+
+  /** Gives training the speed that what is generated leaves to it. */
+  #paceTraining(): void {
+    const training = this.#training;
+    if (training === undefined) return;
+    const isPlaying = this.#engines.some((engine) => engine.running > 0);
+    const speed = isPlaying ? this.#cluster.trainShareWhilePlaying : 1;
+    if (speed === training.speed) return;
+    const leftMs = training.leftMs - (this.#nowMs - training.sinceMs) * training.speed;
+    this.#training = { leftMs, sinceMs: this.#nowMs, speed };
   }
 
   #after(ms: number, run: () => void): void {
@@ -296,9 +316,9 @@ class Pipeline {
     this.#trained += taken.length;
     for (const { firstVersion } of taken) this.#ages += this.#version - firstVersion!;
     if (this.#schedule.maxStaleness === 0) this.#dropOthers();
-    this.#isTraining = true;
+    this.#training = { leftMs: this.#cluster.trainMs, sinceMs: this.#nowMs, speed: 1 };
+    this.#paceTraining();
     this.#shareEngines();
-    this.#after(this.#cluster.trainMs, () => this.#publish());
   }
 
   #dropOthers(): void {
@@ -317,7 +337,7 @@ class Pipeline {
     const kept = this.#complete.filter((group) => !isTooOld(group));
     this.#givenUp += this.#complete.length - kept.length;
     this.#complete = kept;
-    this.#isTraining = false;
+    this.#training = undefined;
     this.#isPublishing = true;
     this.#shareEngines();
     this.#after(this.#cluster.publishMs, () => {
@@ -331,7 +351,7 @@ class Pipeline {
   }
 
   #shareEngines(): void {
-    const whileTraining = this.#isTraining ? this.#cluster.shareWhileTraining : 1;
+    const whileTraining = this.#training !== undefined ? this.#cluster.shareWhileTraining : 1;
     const share = this.#isPublishing ? 0 : whileTraining;
     for (const engine of this.#engines) engine.setShare(this.#nowMs, share);
   }
