@@ -5,9 +5,9 @@
  *        [--threads 2] [--packed] [--int8] [--again] [--profile]
  *
  * Each sequence computes --new tokens after --context known ones, and in the next step after those too, or with --again the same
- * ones again. Prints the median of the steps. With --packed the weights are on the right of their products, with
- * --int8 they are quantized. With --profile it
- * also sums onnxruntime's own timing by operator, which makes the steps a little slower.
+ * ones again. Prints the median of the steps. With --packed the weights are on the right of their products,
+ * with --int8 they are quantized. With --profile it also sums onnxruntime's own timing by operator,
+ * which makes the steps a little slower.
  */
 
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";

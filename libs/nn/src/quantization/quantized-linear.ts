@@ -71,12 +71,19 @@ export function quantizedLinear(
       scales: declare(scales, "float32", [out]),
     };
   }
-  // The projections of a layer that read the same rows share their rounding.
+  // The projections of a layer that read the same rows share their rounding, and all of them a few rotations.
   const rounded = new Map<Tensor, QuantizedRows>();
+  const rotations = new Map<number, Tensor>();
+  function rotationOf(block: number): Tensor {
+    const rotation = rotations.get(block) ?? graph.constant("float32", hadamardMatrix(block), [block, block]);
+    rotations.set(block, rotation);
+    return rotation;
+  }
   return function multiply(x, name) {
     const matrix = declared.get(name) ?? matrixOf(name);
     declared.set(name, matrix);
-    const rows = rounded.get(x) ?? quantizeRows(x, matrix.parameter.block);
+    const { block } = matrix.parameter;
+    const rows = rounded.get(x) ?? quantizeRows(block === 1 ? x : rotate(x, rotationOf(block)));
     rounded.set(x, rows);
     return multiplyRows(rows, matrix);
   };
@@ -132,20 +139,18 @@ function asRows(x: Tensor): Tensor {
   return Reshape(x, [-1, x.shape.at(-1)!]);
 }
 
-/** Rotates each row of x [..., K] and rounds it to -127 to 127 times a scale of its own. */
-function quantizeRows(x: Tensor, block: number): QuantizedRows {
-  const rotated = rotate(x, block);
-  const largest = ReduceMax(Abs(rotated), { axes: [-1] });
+/** Rounds each row of x [..., K] to -127 to 127 times a scale of its own. */
+function quantizeRows(x: Tensor): QuantizedRows {
+  const largest = ReduceMax(Abs(x), { axes: [-1] });
   const scales = Max(Div(largest, LARGEST_QUANTIZED), SMALLEST_SCALE);
   const perRow = Reshape(scales, [-1]);
   const zeros = ExpandLike(x.graph.constant("uint8", [UINT8_ZERO]), perRow);
-  return { values: ReshapeLike(QuantizeLinear(asRows(rotated), perRow, zeros, 0), x), scales };
+  return { values: ReshapeLike(QuantizeLinear(asRows(x), perRow, zeros, 0), x), scales };
 }
 
-function rotate(x: Tensor, block: number): Tensor {
-  if (block === 1) return x;
-  const rotation = x.graph.constant("float32", hadamardMatrix(block), [block, block]);
-  return ReshapeLike(MatMul(Reshape(x, [-1, block]), rotation), x);
+/** Multiplies each block of the rows of x [..., K] by the rotation [block, block]. */
+function rotate(x: Tensor, rotation: Tensor): Tensor {
+  return ReshapeLike(MatMul(Reshape(x, [-1, rotation.shape[0]!]), rotation), x);
 }
 
 function multiplyRows(rows: QuantizedRows, { values, scales }: QuantizedMatrix): Tensor {

@@ -56,10 +56,11 @@ type Loaded = ReadyPolicy & Pick<LoadedModel, "digest">;
 
 async function load({ folder, base }: PolicySource, eightBits: EightBitType | undefined): Promise<Loaded> {
   const findBase = base === undefined ? undefined : async () => base;
+  const merge = () => loadMerged(folder, { allocate: inBlocks(), ...(findBase && { findBase }) });
+  if (eightBits === undefined) return merge();
   const isAdapted = (await findBaseFolder(folder, findBase)) !== undefined;
-  if (eightBits !== undefined && !isAdapted) return loadQuantized(folder, eightBits);
-  const loaded = await loadMerged(folder, { allocate: inBlocks(), ...(findBase && { findBase }) });
-  if (eightBits === undefined) return loaded;
+  if (!isAdapted) return loadQuantized(folder, eightBits);
+  const loaded = await merge();
   const weights = quantizeWeights(loaded.spec, loaded.weights, eightBits);
   releaseValues(loaded.weights);
   return { ...loaded, weights };
