@@ -11,7 +11,7 @@
 import { Concat, type EightBitType, Gather, Graph, Reshape, type Tensor } from "@hone/tensor";
 import { declareQueries, freshOutputs } from "./attention/cached-attention.ts";
 import { pooledAttend } from "./attention/pooled-attention.ts";
-import { slotAttend, slotQueryFactor } from "./attention/slot-attention.ts";
+import { slotAttend } from "./attention/slot-attention.ts";
 import type { ModelSpec } from "./model/model-spec.ts";
 import { layerOf, listParameters, type ParameterInfo } from "./model/parameters.ts";
 import { outputMasses } from "./probability-mass.ts";
@@ -60,11 +60,7 @@ export function fedParameters(spec: ModelSpec, isWeightLeft: boolean): Parameter
  */
 export function buildDecodeGraph(
   spec: ModelSpec,
-  {
-    layout = contextLayoutFor(spec),
-    eightBits,
-    isWeightLeft = layout === "slots" && eightBits === undefined,
-  }: DecodeGraphOptions = {},
+  { layout = contextLayoutFor(spec), eightBits, isWeightLeft = false }: DecodeGraphOptions = {},
 ): Graph {
   const graph = new Graph("decode");
   const fed = weightInputs(graph, fedParameters(spec, isWeightLeft));
@@ -78,7 +74,9 @@ export function buildDecodeGraph(
   const wantedSequences = graph.input("wantedSequences", "int32", ["wanted"]);
   const queries = declareQueries(graph, spec.headDim);
   const attendContext =
-    layout === "slots" ? slotAttend(graph, spec, queries, lastTokens) : pooledAttend(graph, spec, queries);
+    layout === "slots"
+      ? slotAttend(graph, spec, queries, { positionIds, lastTokens })
+      : pooledAttend(graph, spec, queries);
   const newKeys: Tensor[] = [];
   const newValues: Tensor[] = [];
   const attend: Attend = function attendAndKeep(layer, q, k, v) {
@@ -94,7 +92,7 @@ export function buildDecodeGraph(
     attend,
     isWeightLeft,
     linear,
-    ...(layout === "slots" && { queryFactor: slotQueryFactor(spec), readers: lastTokens }),
+    ...(layout === "slots" && { readers: lastTokens }),
   });
   const last = layout === "slots" ? hidden : Gather(hidden, lastTokens, 1);
   const logits = buildHead(spec, Gather(last, wantedSequences, 1), weights, linear);

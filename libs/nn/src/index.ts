@@ -11,6 +11,7 @@ export { contextInputs, freshOutputs } from "./attention/cached-attention.ts";
 export { packedAttend } from "./attention/packed-attention.ts";
 export { CONTEXT_BUCKET, minQueries, PAGE_ROWS } from "./attention/pooled-attention.ts";
 export { rotaryFactor, rotaryFrequencies } from "./attention/rotary.ts";
+export { joinedInputs } from "./attention/slot-attention.ts";
 export { buildDecodeGraph, type ContextLayout, contextLayoutFor, fedParameters } from "./decode-graph.ts";
 export { ModelSpecError } from "./errors.ts";
 export { buildLayersGraph } from "./layers-graph.ts";

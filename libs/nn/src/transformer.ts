@@ -75,8 +75,6 @@ export type TransformerInputs = TokenInput & {
   readonly isWeightLeft?: boolean;
   /** How the projections are computed. @default in float32, with the weights */
   readonly linear?: Linear | undefined;
-  /** Factor of the queries, for an `attend` that expects scaled queries; default 1. */
-  readonly queryFactor?: number;
   /**
    * [R] tokens whose results are wanted, for inputs of one row; default all tokens. The last layer then computes keys and
    * values for all tokens and everything else only for these: its result and that of the decoder are [1, R, C].
@@ -108,8 +106,7 @@ export interface Decoder {
 /** The decoder of a graph, for callers that add its steps themselves. */
 export function decoderOf(graph: Graph, spec: ModelSpec, inputs: TransformerInputs): Decoder {
   const { weights } = inputs;
-  const keyAngles = rotaryAngles(graph, spec, inputs.positionIds);
-  const angles = { k: keyAngles, q: scaleAngles(keyAngles, inputs.queryFactor ?? 1) };
+  const angles = rotaryAngles(graph, spec, inputs.positionIds);
   const { readers } = inputs;
   return {
     start: "embedded" in inputs ? inputs.embedded : Gather(parameter(weights, EMBEDDING), inputs.tokenIds),
@@ -159,18 +156,14 @@ interface Angles {
 /** Selects from a tensor [B, T, ...] the tokens whose results a layer must compute. */
 type Read = (tensor: Tensor) => Tensor;
 
-/** Scaled angles, so that rotating by them also multiplies by the factor. */
-function scaleAngles({ cosines, sines }: Angles, factor: number): Angles {
-  const scaled = (x: Tensor) => (factor === 1 ? x : Mul(x, factor));
-  return { cosines: scaled(cosines), sines: scaled(sines) };
-}
-
-/** angle[b, t, i] = position[b, t] * frequency[i] */
+/** angle[b, t, i] = position[b, t] * frequency[i]. Some scalings also multiply what is rotated by a factor. */
 function rotaryAngles(graph: Graph, spec: ModelSpec, positionIds: Tensor): Angles {
   const rope = { theta: spec.ropeTheta, scaling: spec.ropeScaling };
   const positions = Unsqueeze(Cast(positionIds, "float32"), [2]);
   const angles = Mul(positions, graph.constant("float32", rotaryFrequencies(rope, spec.headDim)));
-  return scaleAngles({ cosines: Cos(angles), sines: Sin(angles) }, rotaryFactor(rope));
+  const factor = rotaryFactor(rope);
+  const scaled = (x: Tensor) => (factor === 1 ? x : Mul(x, factor));
+  return { cosines: scaled(Cos(angles)), sines: scaled(Sin(angles)) };
 }
 
 function attentionBlock(
@@ -178,7 +171,7 @@ function attentionBlock(
   layer: number,
   x: Tensor,
   inputs: TransformerInputs,
-  angles: { readonly q: Angles; readonly k: Angles },
+  angles: Angles,
   read: Read,
 ): Tensor {
   const { weights, attend } = inputs;
@@ -202,12 +195,12 @@ function attentionBlock(
   const q = turn(
     normHeads(projectHeads(read(normed), "self_attn.q_proj", numHeads), "self_attn.q_norm"),
     numHeads,
-    { cosines: read(angles.q.cosines), sines: read(angles.q.sines) },
+    { cosines: read(angles.cosines), sines: read(angles.sines) },
   );
   const k = turn(
     normHeads(projectHeads(normed, "self_attn.k_proj", numKeyValueHeads), "self_attn.k_norm"),
     numKeyValueHeads,
-    angles.k,
+    angles,
   );
   const v = projectHeads(normed, "self_attn.v_proj", numKeyValueHeads);
   return project(spec, layer, attend(layer, q, k, v), inputs, "self_attn.o_proj");

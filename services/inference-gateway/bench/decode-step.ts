@@ -2,10 +2,10 @@
  * Measures the processor time of a decode step of the 135M shape, and the share of each operator.
  *
  *   node services/inference-gateway/bench/decode-step.ts [--sequences 32] [--context 160] [--new 1] [--steps 20]
- *        [--threads 2] [--packed] [--int8] [--again] [--profile]
+ *        [--threads 2] [--left] [--int8] [--again] [--profile]
  *
  * Each sequence computes --new tokens after --context known ones, and in the next step after those too, or with --again the same
- * ones again. Prints the median of the steps. With --packed the weights are on the right of their products,
+ * ones again. Prints the median of the steps. With --left the weights are on the left of their products,
  * with --int8 they are quantized. With --profile it also sums onnxruntime's own timing by operator,
  * which makes the steps a little slower.
  */
@@ -25,7 +25,7 @@ const { values } = parseArgs({
     new: { type: "string", default: "1" },
     steps: { type: "string", default: "20" },
     threads: { type: "string", default: "2" },
-    packed: { type: "boolean", default: false },
+    left: { type: "boolean", default: false },
     int8: { type: "boolean", default: false },
     again: { type: "boolean", default: false },
     profile: { type: "boolean", default: false },
@@ -55,7 +55,7 @@ const runner = await OnnxRunner.create(spec, given, {
   maxCacheBytes: 2 ** 31,
   maxSequences: sequences,
   intraOpThreads: Number(values.threads),
-  isWeightLeft: !values.packed,
+  isWeightLeft: values.left,
   eightBits,
   ...(values.profile && { profilePrefix: path.join(folder, "profile") }),
 });

@@ -41,7 +41,7 @@ export function chooseEngine(options: ChooseEngineOptions): ChosenEngine {
 }
 
 function embeddedEngine({ config, onFailure }: ChooseEngineOptions): ChosenEngine {
-  const { maxSequences, maxWaiting, maxCacheBytes, maxStepMs, intraOpThreads, largeContexts } = config;
+  const { maxSequences, maxWaiting, maxCacheBytes, maxStepMs, intraOpThreads, weights } = config;
   return {
     engine: new EmbeddedEngine({
       maxSequences,
@@ -49,7 +49,7 @@ function embeddedEngine({ config, onFailure }: ChooseEngineOptions): ChosenEngin
       maxCacheBytes,
       maxStepMs,
       intraOpThreads,
-      largeContexts,
+      weights,
       onFailure,
     }),
     isSingleModel: false,

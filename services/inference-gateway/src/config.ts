@@ -30,7 +30,7 @@ const schema = z.object({
   /** Threads that share one operator; 0 = one for small models, every core for large ones. */
   HONE_INFERENCE_THREADS: environmentInteger(0, 8).default(0),
   /** How models of width 256 and more keep contexts: with `pooled` results are equal bit by bit, `slots` copies less for long contexts. */
-  HONE_INFERENCE_CONTEXTS: z.enum(["pooled", "slots"]).default("pooled"),
+  HONE_INFERENCE_WEIGHTS: z.enum(["packed", "measured"]).default("packed"),
   /** Longest time without a reply to a caller that waits. */
   HONE_INFERENCE_HEARTBEAT_MS: environmentInteger(50, 60_000).default(1_500),
   /** How long a request for a version that is not loaded yet waits here before it is refused as behind. */
@@ -85,7 +85,7 @@ export interface InferenceGatewayConfig extends BaseConfig {
   readonly maxCacheBytes: number;
   readonly maxStepMs: number;
   readonly intraOpThreads: number;
-  readonly largeContexts: "pooled" | "slots";
+  readonly weights: "packed" | "measured";
   readonly heartbeatMs: number;
   readonly versionWaitMs: number;
   readonly reportMs: number;
@@ -116,7 +116,7 @@ export function readInferenceGatewayConfig(environment: Environment): InferenceG
     maxCacheBytes: read.HONE_INFERENCE_CACHE_MIB * MIB,
     maxStepMs: read.HONE_INFERENCE_MAX_STEP_MS,
     intraOpThreads: read.HONE_INFERENCE_THREADS,
-    largeContexts: read.HONE_INFERENCE_CONTEXTS,
+    weights: read.HONE_INFERENCE_WEIGHTS,
     heartbeatMs: read.HONE_INFERENCE_HEARTBEAT_MS,
     versionWaitMs: read.HONE_INFERENCE_VERSION_WAIT_MS,
     reportMs: read.HONE_INFERENCE_REPORT_MS,

@@ -1,37 +1,41 @@
 /**
- * Attention for generation with large models: earlier keys and values are read in place, without copying.
+ * Attention for generation with large models: each sequence's earlier keys and values lie in one piece, in a slot.
  *
- * Letters as in decode-graph.ts. Every sequence of the run has a slot with its earlier rows, in order and padded to the
- * run's L; slots are inputs, which onnxruntime does not copy. A query attends to [earlier | new] by one softmax over both
- * parts and the sum of two products. The split of this sum depends on how many rows are new, so a context that is recomputed
- * in other pieces gives the same result up to rounding, but not the same bits.
+ * Letters as in decode-graph.ts. The results have the same bits however a context was computed and whatever runs beside it:
  *
- * The R query heads of a group share its keys and values by broadcasting, and the queries of each head form a separate
- * product. If it has one query, onnxruntime reads the slot once and directly. For a product with a few rows it would first
- * reorder the slot's data, which costs more than the product. It reads directly only for products without a factor, so the
- * queries are scaled beforehand, by {@link slotQueryFactor}.
+ *   E1: a query's own row is never part of a product with other rows. Its score and its value are added to those of the rows
+ *       before it, so a token that decodes needs no row but those of its slot, and nothing is copied.
+ *   E2: all rows before it are in one product, from position 0 on, which sums them in blocks of fixed length. A run whose
+ *       tokens see each other needs the new rows there, too: it takes its contexts as `joined` slots, which are copied and completed
+ *       in each layer. All tokens of a run are computed in one way; the other kind of slots then has the length 0.
+ *   E3: as D2 and D3 of pooled-attention.ts: contexts are padded to multiples of `CONTEXT_BUCKET`, and products have at least two
+ *       rows of queries. The heads of a group share a product; where a group has one head, a single query is computed twice.
  *
  * In the last layer, only the result of each sequence's last token is needed, so each sequence has one query there.
  *
  * Inputs:
  *
- *   keys.0, values.0, ...     slots of each layer [S, G, 1, L, D], float32; the rows after a context are masked and must be
- *                             finite. L may be 0
- *   contextLengths [S]        number of earlier rows of each sequence, int32
+ *   keys.0, values.0, ...     slots of each layer [S, G, L, D], float32; the rows after a context are masked and must be finite
+ *   joinedKeys.0, ...         slots with room for the new rows [S, G, J, D]
+ *   joinedTokens [P]          the new tokens whose rows are added to joined slots: all or none, int32
+ *   tokenSequences [N]        the slot of each new token, int32
  */
 import {
   Add,
-  And,
   Cast,
   Concat,
+  type Dim,
+  ExpandLike,
   FusedMatMul,
+  Gather,
   type Graph,
-  GreaterOrEqual,
   Less,
-  LessOrEqual,
   MatMul,
+  Mul,
+  multiplyDims,
   RangeAlong,
   Reshape,
+  ScatterND,
   Slice,
   Softmax,
   SplitLike,
@@ -47,60 +51,144 @@ import type { Attend } from "../transformer.ts";
 import { MASKED_SCORE } from "./attention.ts";
 import { contextInputs, type Queries } from "./cached-attention.ts";
 
-/** The factor by which the queries for {@link slotAttend} must be multiplied. */
-export function slotQueryFactor(spec: ModelSpec): number {
-  return 1 / Math.sqrt(spec.headDim);
+/** Names of the inputs for the joined slots of a layer. */
+export function joinedInputs(layer: number): { readonly keys: string; readonly values: string } {
+  return { keys: `joinedKeys.${layer}`, values: `joinedValues.${layer}` };
 }
 
-/** @param lastTokens [S]: the last new token of each sequence, int32; they are the `readers` of the decoder. */
-export function slotAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries, lastTokens: Tensor): Attend {
+export interface SlotTokens {
+  /** [1, N] position of each new token, int32. */
+  readonly positionIds: Tensor;
+  /** [S] the last new token of each sequence, int32; they are the `readers` of the decoder. */
+  readonly lastTokens: Tensor;
+}
+
+/** The tokens that attend, one or more of each sequence, with what they share in all layers. */
+interface Readers {
+  /** Number of queries of a sequence, and of rows in its products. */
+  readonly queries: Dim;
+  readonly rows: Dim;
+  readonly bias: Tensor;
+  /** Sizes of the parts of a row of scores. */
+  readonly sizes: Tensor;
+}
+
+export function slotAttend(
+  graph: Graph,
+  spec: ModelSpec,
+  queriesOf: Queries,
+  { positionIds, lastTokens }: SlotTokens,
+): Attend {
   const { numHeads, numKeyValueHeads: groups, headDim } = spec;
   const repeats = numHeads / groups;
-  const contextLengths = graph.input("contextLengths", "int32", ["sequences"]);
-  const slots = (name: string) => graph.input(name, "float32", ["sequences", groups, 1, "context", headDim]);
-  const inputs = Array.from({ length: spec.numLayers }, (_, layer) => {
-    const { keys, values } = contextInputs(layer);
-    return { keys: slots(keys), values: slots(values) };
-  });
-  const biasOf = (isSeen: Tensor) =>
-    Where(isSeen, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
+  const tokenSequences = graph.input("tokenSequences", "int32", ["tokens"]);
+  const joinedTokens = graph.input("joinedTokens", "int32", ["joinedTokens"]);
+  const position_N = Reshape(positionIds, ["tokens"]);
+  const places_PG3 = placesOf(
+    Cast(Gather(tokenSequences, joinedTokens), "int64"),
+    Cast(Gather(position_N, joinedTokens), "int64"),
+    groups,
+  );
+  const slots = (name: string, length: string) =>
+    graph.input(name, "float32", ["sequences", groups, length, headDim]);
 
-  const position_L = Cast(RangeAlong(inputs[0]!.keys, 3), "int32");
-  const isEarlier_S111L = Unsqueeze(Less(position_L, Unsqueeze(contextLengths, [1])), [1, 2, 3]);
+  /** The contexts of a layer: those that are read in place, and those that new rows join (E2). */
+  function contextsOf(name: string, joinedName: string, fresh: Tensor): readonly [Tensor, Tensor] {
+    const rows_NGD = Reshape(fresh, ["tokens", groups, headDim]);
+    const joined = ScatterND(slots(joinedName, "joined"), places_PG3, Gather(rows_NGD, joinedTokens));
+    return [slots(name, "context"), joined];
+  }
 
-  /** [1, N, heads, D] -> [S, G, heads/G, Q, D] */
-  const byGroup = (x: Tensor, perGroup: number) =>
-    Transpose(queriesOf.split(x, [groups, perGroup]), [0, 2, 3, 1, 4]);
-  /** Shared by all layers but the last: a query sees its sequence's context and its new tokens up to the query's own. */
-  const shareOf = (newKeys_SG1QD: Tensor) => {
-    const at_Q = RangeAlong(newKeys_SG1QD, 3);
-    const isNew_QQ = LessOrEqual(at_Q, Unsqueeze(at_Q, [1]));
-    const always_Q1 = GreaterOrEqual(Unsqueeze(at_Q, [1]), graph.scalar("int64", 0));
-    const always_S1111 = GreaterOrEqual(Unsqueeze(contextLengths, [1, 2, 3, 4]), graph.scalar("int32", 0));
-    const isSeen = Concat([And(isEarlier_S111L, always_Q1), And(isNew_QQ, always_S1111)], 4);
-    return { bias: biasOf(isSeen), sizes: sizesAlong([inputs[0]!.keys, newKeys_SG1QD], 3) };
-  };
-  /** The last layer's query sees all new tokens of its sequence, but not the padding after them. */
-  const lastBias = (newKeys_SG1QD: Tensor) => {
-    const lastAt_S1 = Sub(Unsqueeze(lastTokens, [1]), Slice(queriesOf.tokens, 1, 0, 1));
-    const isNew_SQ = LessOrEqual(Cast(RangeAlong(newKeys_SG1QD, 3), "int32"), lastAt_S1);
-    return biasOf(Concat([isEarlier_S111L, Unsqueeze(isNew_SQ, [1, 2, 3])], 4));
-  };
-  let shared: ReturnType<typeof shareOf> | undefined;
+  /** @param positions of the queries [S, queries] */
+  function readersOf(
+    positions: Tensor,
+    queries: Dim,
+    perQuery: number,
+    contexts: readonly [Tensor, Tensor],
+  ): Readers {
+    const rows = multiplyDims(queries, perQuery);
+    const perHead = Add(Unsqueeze(positions, [2]), graph.constant("int32", new Array(perQuery).fill(0)));
+    const position_S1R1 = Reshape(perHead, ["sequences", 1, rows, 1]);
+    const biases = contexts.map((context) => {
+      const isSeen = Less(Cast(RangeAlong(context, 2), "int32"), position_S1R1);
+      return Where(isSeen, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
+    });
+    const own = Cast(Sub(position_S1R1, position_S1R1), "float32");
+    return { queries, rows, bias: Concat([...biases, own], 3), sizes: sizesAlong([...biases, own], 3) };
+  }
 
+  /** @param q [S, G, queries, heads, D] @param ownKeys and values [S, G, queries, 1, D] @returns as q */
+  function attendTo(
+    readers: Readers,
+    q: Tensor,
+    keys: readonly [Tensor, Tensor],
+    values: readonly [Tensor, Tensor],
+    own: { readonly keys: Tensor; readonly values: Tensor },
+  ): Tensor {
+    const { queries, rows } = readers;
+    const factor = 1 / Math.sqrt(headDim);
+    const q_SGRD = Reshape(q, ["sequences", groups, rows, headDim]);
+    const parts = [
+      ...keys.map((k) => FusedMatMul(q_SGRD, k, { transB: true, alpha: factor })),
+      Reshape(FusedMatMul(q, own.keys, { transB: true, alpha: factor }), ["sequences", groups, rows, 1]),
+    ];
+    const shares = Softmax(Add(Concat(parts, 3), readers.bias));
+    const [inPlace, inJoined, toOwn] = SplitLike(shares, parts, 3, readers.sizes);
+    const earlier = Add(MatMul(inPlace!, values[0]), MatMul(inJoined!, values[1]));
+    const ownShare = Reshape(toOwn!, ["sequences", groups, queries, q.shape[3]!, 1]);
+    return Add(Reshape(earlier, q.shape), Mul(ownShare, own.values));
+  }
+
+  // Two rows of queries (E3)
+  const lastRepeats = Math.max(repeats, 2);
+  function attendLast(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    keys: readonly [Tensor, Tensor],
+    values: readonly [Tensor, Tensor],
+  ) {
+    const once = Reshape(q, ["sequences", groups, 1, repeats, headDim]);
+    const twice = repeats === lastRepeats ? once : Concat([once, once], 3);
+    const ownOf = (x: Tensor) =>
+      Reshape(Gather(Reshape(x, ["tokens", groups * headDim]), lastTokens), [
+        "sequences",
+        groups,
+        1,
+        1,
+        headDim,
+      ]);
+    const last_S1 = Unsqueeze(Gather(position_N, lastTokens), [1]);
+    const readers = readersOf(last_S1, 1, lastRepeats, keys);
+    const mixed = attendTo(readers, twice, keys, values, { keys: ownOf(k), values: ownOf(v) });
+    return Reshape(Slice(mixed, 3, 0, repeats), [1, "sequences", numHeads * headDim]);
+  }
+
+  let shared: Readers | undefined;
   return function attendSlots(layer, q, k, v) {
-    const { keys, values } = inputs[layer]!;
-    const isLast = layer === spec.numLayers - 1;
-    const q_SGRQD = isLast ? Reshape(q, ["sequences", groups, repeats, 1, headDim]) : byGroup(q, repeats);
-    const newKeys_SG1QD = byGroup(k, 1);
-    shared ??= shareOf(newKeys_SG1QD);
-    const bias = isLast ? lastBias(newKeys_SG1QD) : shared.bias;
-    const scoresOf = (k_SG1LD: Tensor) => FusedMatMul(q_SGRQD, k_SG1LD, { transB: true });
-    const parts = [scoresOf(keys), scoresOf(newKeys_SG1QD)];
-    const shares = Softmax(Add(Concat(parts, 4), bias));
-    const [toEarlier, toFresh] = SplitLike(shares, parts, 4, shared.sizes);
-    const mixed_SGRQD = Add(MatMul(toEarlier!, values), MatMul(toFresh!, byGroup(v, 1)));
-    if (isLast) return Reshape(mixed_SGRQD, [1, "sequences", numHeads * headDim]);
-    return queriesOf.join(Transpose(mixed_SGRQD, [0, 3, 1, 2, 4]));
+    const [names, joined] = [contextInputs(layer), joinedInputs(layer)];
+    const keys = contextsOf(names.keys, joined.keys, k);
+    const values = contextsOf(names.values, joined.values, v);
+    if (layer === spec.numLayers - 1) return attendLast(q, k, v, keys, values);
+    shared ??= readersOf(Gather(position_N, queriesOf.tokens), "queries", repeats, keys);
+    /** [1, N, heads, D] -> [S, G, Q, heads/G, D] */
+    const byGroup = (x: Tensor, perGroup: number) =>
+      Transpose(queriesOf.split(x, [groups, perGroup]), [0, 2, 1, 3, 4]);
+    const own = { keys: byGroup(k, 1), values: byGroup(v, 1) };
+    const mixed_SGQRD = attendTo(shared, byGroup(q, repeats), keys, values, own);
+    return queriesOf.join(Transpose(mixed_SGQRD, [0, 2, 1, 3, 4]));
   };
+}
+
+/** The index [N, G, 3] of each row in slots, for the groups 0 to G-1. */
+function placesOf(sequence_N: Tensor, position_N: Tensor, groups: number): Tensor {
+  const { graph } = sequence_N;
+  const group_G = graph.constant(
+    "int64",
+    Array.from({ length: groups }, (_, group) => group),
+  );
+  const zero_N1 = Unsqueeze(Sub(sequence_N, sequence_N), [1]);
+  const group_NG = Add(zero_N1, group_G);
+  const each_NG1 = (value_N: Tensor) => Unsqueeze(ExpandLike(Unsqueeze(value_N, [1]), group_NG), [2]);
+  return Concat([each_NG1(sequence_N), Unsqueeze(group_NG, [2]), each_NG1(position_N)], 2);
 }

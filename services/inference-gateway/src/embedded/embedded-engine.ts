@@ -7,7 +7,6 @@
  */
 
 import { Worker } from "node:worker_threads";
-import type { ContextLayout } from "@hone/nn";
 import { checkRequest } from "../domain/check-request.ts";
 import { EngineFailedError, InvalidRequestError } from "../domain/errors.ts";
 import { countEngineStep } from "../domain/generation-metrics.ts";
@@ -21,7 +20,7 @@ import type {
   LoadPolicyOptions,
   PolicySource,
 } from "../domain/inference-engine.ts";
-import type { EngineWorkerData } from "./engine-worker.ts";
+import type { EngineWorkerData, WeightReading } from "./engine-worker.ts";
 import {
   decodeError,
   type FromWorker,
@@ -45,10 +44,11 @@ export interface EmbeddedEngineOptions {
   /** Threads that share an operator. @default 0, which depends on the size of the model */
   readonly intraOpThreads?: number;
   /**
-   * How large models keep contexts; those of small models are always pooled. With `pooled` a sample is the same bit by bit, whatever
-   * else runs at the same time and however its context was built. @default pooled
+   * How large models read their float32 weights. With `packed` a sample is the same bit by bit, whatever else runs at the same
+   * time and however its context was built. With `measured`, weights are read as they lie where the machine is faster so.
+   * @default packed
    */
-  readonly largeContexts?: ContextLayout;
+  readonly weights?: WeightReading;
   /** Called once, when the thread has failed and the engine cannot be used any more. */
   readonly onFailure?: (error: EngineFailedError) => void;
 }
@@ -97,7 +97,7 @@ export class EmbeddedEngine implements InferenceEngine {
       maxStepMs = 2_000,
       maxCacheBytes = 256 * 2 ** 20,
       intraOpThreads = 0,
-      largeContexts = "pooled",
+      weights = "packed",
     } = options;
     this.#maxSequences = maxSequences;
     this.#maxWaiting = maxWaiting;
@@ -108,8 +108,8 @@ export class EmbeddedEngine implements InferenceEngine {
         maxCacheBytes,
         maxSequences,
         intraOpThreads,
-        ...(largeContexts === "pooled" && { contextLayout: largeContexts }),
       },
+      weights,
     };
     this.#worker = new Worker(new URL("./engine-worker.ts", import.meta.url), { workerData });
     this.#worker.on("message", (message: FromWorker) => this.#receive(message));

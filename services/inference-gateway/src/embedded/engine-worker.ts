@@ -6,7 +6,7 @@
  */
 
 import { parentPort, workerData } from "node:worker_threads";
-import { contextLayoutFor, type Weights } from "@hone/nn";
+import type { Weights } from "@hone/nn";
 import { Quantization } from "@hone/rl";
 import { exactEightBitType } from "@hone/tensor";
 import type { StepFigures } from "../domain/generation-metrics.ts";
@@ -20,7 +20,7 @@ import {
   type ToWorker,
   type WireEvent,
 } from "./messages.ts";
-import { OnnxRunner, type OnnxRunnerOptions, runThreads } from "./onnx/onnx-runner.ts";
+import { isLarge, OnnxRunner, type OnnxRunnerOptions, runThreads } from "./onnx/onnx-runner.ts";
 import { WeightSides } from "./onnx/weight-side.ts";
 import { readPolicy } from "./policy/read-policy.ts";
 
@@ -28,7 +28,11 @@ import { readPolicy } from "./policy/read-policy.ts";
 export interface EngineWorkerData {
   readonly core: Omit<EngineCoreOptions, "now">;
   readonly runner: OnnxRunnerOptions;
+  readonly weights: WeightReading;
 }
+
+/** See {@link EmbeddedEngineOptions.weights}. */
+export type WeightReading = "packed" | "measured";
 
 /** Metrics of this many steps without events are posted together: about a second of a small model's decoding. */
 const MAX_HELD_STEPS = 1_000;
@@ -100,13 +104,11 @@ async function load(call: number, source: PolicySource): Promise<void> {
   const eightBits = source.quantization === Quantization.int8 ? await exactEightBitType() : undefined;
   const { spec, weights } = await readPolicy(source, eightBits);
   tell("read");
-  const layout = options.runner.contextLayout ?? contextLayoutFor(spec);
-  const canBeLeft = layout === "slots" && eightBits === undefined;
+  const canBeLeft = options.weights === "measured" && isLarge(spec) && eightBits === undefined;
   const isWeightLeft =
     canBeLeft && (await sides.isLeft(spec, weights as Weights, runThreads(spec, options.runner)));
   const runner = await OnnxRunner.create(spec, weights, {
     ...options.runner,
-    contextLayout: layout,
     isWeightLeft,
     eightBits,
     ownsWeights: true,

@@ -65,7 +65,7 @@ function assertBrought(
     [...places].sort((a, b) => a - b),
     all,
   );
-  const [sequences, groups, , rows, width] = slots.shapeFor(subjects.length);
+  const [sequences, groups, rows, width] = slots.shapeFor(subjects.length);
   assert.ok(sequences === subjects.length && rows >= length);
   for (const [index, subject] of subjects.entries()) {
     for (let layer = 0; layer < spec.numLayers; layer++) {

@@ -1,5 +1,5 @@
 /**
- * The contexts of running sequences, each in one piece: per layer two arrays [S, G, 1, L, D] (S slots, G key/value heads,
+ * The contexts of running sequences, each in one piece: per layer two arrays [S, G, L, D] (S slots, G key/value heads,
  * L context positions, D head size), which onnxruntime reads in place. They hold copies of pool rows.
  *
  * T1: a slot belongs to the sequence whose page table it names, and has its rows [0, filled). Rows of a position do not
@@ -45,9 +45,9 @@ export class ContextSlots {
     return this.#slots.some((slot) => slot?.pages === pages);
   }
 
-  /** The shape of {@link keys} and {@link values} for a run of that many sequences. */
-  shapeFor(sequences: number): readonly [number, number, 1, number, number] {
-    return [sequences, this.#groups, 1, this.#length, this.#headDim];
+  /** The shape of {@link keys} and {@link values} for a run of that many sequences. @param length other than that of the slots */
+  shapeFor(sequences: number, length = this.#length): readonly [number, number, number, number] {
+    return [sequences, this.#groups, length, this.#headDim];
   }
 
   keys(layer: number, sequences: number): Float32Array {

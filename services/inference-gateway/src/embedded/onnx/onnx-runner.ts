@@ -17,6 +17,7 @@ import {
   contextLayoutFor,
   fedParameters,
   freshOutputs,
+  joinedInputs,
   LARGEST_UNIFORM,
   type ModelSpec,
   massBlocks,
@@ -62,6 +63,7 @@ type PolicyWeights = Readonly<Record<string, TensorData>>;
 
 /** The outputs of the model's probability-mass.ts. */
 const MASS_OUTPUTS = ["largest", "blockMasses", "drawnBlocks", "drawnLogits"];
+const NOTHING = new Float32Array(0);
 
 /** Slots for the sequences that decode, and slots for those that continue a cached context, with the pool of all their rows. */
 interface SlotContexts {
@@ -137,7 +139,7 @@ export class OnnxRunner implements PolicyRunner {
   ): Promise<OnnxRunner> {
     const layout = options.contextLayout ?? contextLayoutFor(spec);
     const { eightBits } = options;
-    const isWeightLeft = layout === "slots" && eightBits === undefined && (options.isWeightLeft ?? true);
+    const { isWeightLeft = false } = options;
     const session = await GraphSession.create(buildDecodeGraph(spec, { layout, isWeightLeft, eightBits }), {
       ...runThreads(spec, options),
       externalData: weights,
@@ -168,7 +170,7 @@ export class OnnxRunner implements PolicyRunner {
     let places: number[];
     if (contexts.layout === "slots") {
       slots = this.#slotsFor(items, contexts);
-      places = this.#feedSlots(items, slots, contexts);
+      places = this.#feedSlots(items, shape, slots, contexts.pool);
     } else places = this.#feedPools(items, shape, contexts.pool);
     this.#feedTokens(items, shape, places);
     const isBlockEnough = items.every(({ wantsLogits, isFromAll }) => !wantsLogits || isFromAll);
@@ -240,7 +242,7 @@ export class OnnxRunner implements PolicyRunner {
 
   #shapeOf(items: readonly RunItem[]): RunShape {
     let tokens = 0;
-    let queries = this.#contexts.layout === "slots" ? 1 : minQueries(this.#spec);
+    let queries = minQueries(this.#spec);
     let longest = 1;
     let wanted = 0;
     for (const { start, count, wantsLogits } of items) {
@@ -285,20 +287,33 @@ export class OnnxRunner implements PolicyRunner {
   }
 
   /** @returns the place of each item among the run's sequences. */
-  #feedSlots(items: readonly RunItem[], slots: ContextSlots, { pool, decoding }: SlotContexts): number[] {
-    const longest = items.reduce((most, { start }) => Math.max(most, start), 0);
+  #feedSlots(
+    items: readonly RunItem[],
+    { sequences, tokens }: RunShape,
+    slots: ContextSlots,
+    pool: RowPool,
+  ): number[] {
+    const isInPlace = items.every(({ count }) => count === 1);
     // Sequences that decode get room for one more row at once, or all would have to move in the next step.
-    const wanted = slots === decoding ? longest + 1 : longest;
-    const length = Math.ceil(wanted / CONTEXT_BUCKET) * CONTEXT_BUCKET;
-    const sequences = items.length;
+    const longest = items.reduce((most, { start, count }) => Math.max(most, start + count), 0);
+    const length = Math.ceil(longest / CONTEXT_BUCKET) * CONTEXT_BUCKET;
     const places = slots.bring(items, length, pool);
-    const lengths = this.#buffers.indices("contextLengths", [sequences]);
-    for (const [index, { start }] of items.entries()) lengths[places[index]!] = start;
+    const tokenSequences = this.#buffers.indices("tokenSequences", [tokens]);
+    let token = 0;
+    for (const [index, { count }] of items.entries()) {
+      tokenSequences.fill(places[index]!, token, token + count);
+      token += count;
+    }
+    const joinedTokens = this.#buffers.indices("joinedTokens", [isInPlace ? 0 : tokens]);
+    for (let i = 0; i < joinedTokens.length; i++) joinedTokens[i] = i;
     const shape = slots.shapeFor(sequences);
+    const none = slots.shapeFor(sequences, 0);
     for (let layer = 0; layer < this.#spec.numLayers; layer++) {
-      const names = contextInputs(layer);
-      this.#buffers.give(names.keys, slots.keys(layer, sequences), shape);
-      this.#buffers.give(names.values, slots.values(layer, sequences), shape);
+      const kinds = [contextInputs(layer), joinedInputs(layer)] as const;
+      const [read, unread] = isInPlace ? kinds : [kinds[1], kinds[0]];
+      this.#buffers.give(read.keys, slots.keys(layer, sequences), shape);
+      this.#buffers.give(read.values, slots.values(layer, sequences), shape);
+      for (const name of Object.values(unread)) this.#buffers.give(name, NOTHING, none);
     }
     return places;
   }
@@ -344,7 +359,7 @@ function makeContexts(layout: ContextLayout, spec: ModelSpec, pages: number): Co
 }
 
 /** Whether a model is so large that threads share its operators and its contexts may have slots. */
-function isLarge(spec: ModelSpec): boolean {
+export function isLarge(spec: ModelSpec): boolean {
   return contextLayoutFor(spec) === "slots";
 }
 
