@@ -18,7 +18,7 @@ import {
 import { CheckpointError } from "./errors.ts";
 import type { ElementType } from "./safetensors/element-types.ts";
 import type { TensorEntry } from "./safetensors/header.ts";
-import type { SafeTensorsReader } from "./safetensors/reader.ts";
+import type { OnTensorRead, SafeTensorsReader } from "./safetensors/reader.ts";
 
 /** Makes the array for a parameter with that many values. */
 export type WeightAllocator = (values: number) => Float32Array;
@@ -27,8 +27,8 @@ export type WeightAllocator = (values: number) => Float32Array;
 export interface ReadOptions {
   /** Makes the array of a parameter, for instance in memory that threads share. */
   readonly allocate?: WeightAllocator | undefined;
-  /** Takes each parameter as soon as it is read, in the order of the files; it is then not among the weights. */
-  readonly take?: ((name: string, values: Float32Array) => void) | undefined;
+  /** Takes each parameter as soon as it is read, in the order of the files, and is waited for; it is then not among the weights. */
+  readonly take?: ((name: string, values: Float32Array) => void | Promise<void>) | undefined;
 }
 
 /** Where the values of a parameter are in a file. */
@@ -113,7 +113,7 @@ export async function digestOfWeights(folder: string): Promise<string> {
 async function digestOfShards(
   { readers }: OpenShards,
   place: (entry: TensorEntry) => Float32Array | undefined,
-  onRead?: (entry: TensorEntry, values: Float32Array) => void,
+  onRead?: OnTensorRead,
 ): Promise<string> {
   const digests = new Map<string, string>();
   for (const reader of readers) digests.set(path.basename(reader.path), await reader.readInto(place, onRead));

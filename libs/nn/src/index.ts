@@ -59,7 +59,6 @@ export {
   listUnquantized,
   type QuantizedMatrices,
   type QuantizedParameter,
-  quantizeInto,
   quantizeWeights,
   WeightQuantizer,
 } from "./quantization/quantized-weights.ts";

@@ -12,8 +12,7 @@ import {
   listFed,
   type ModelSpec,
   type QuantizedMatrices,
-  type QuantizedParameter,
-  quantizeInto,
+  WeightQuantizer,
   type Weights,
 } from "@hone/nn";
 import type { MaskedTokens } from "@hone/rl";
@@ -76,10 +75,9 @@ export class GradientRunner {
   readonly #spec: ModelSpec;
   readonly #limits: PackingLimits;
   readonly #updates: UpdateThreads;
-  /** The matrices that are computed with in eight bits. */
-  readonly #fed: readonly QuantizedParameter[] = [];
-  /** What the last call quantized of its weights. */
+  /** What the last call quantized of its weights, and what quantizes them. */
   readonly #quantized: QuantizedMatrices | undefined;
+  readonly #quantizer: WeightQuantizer | undefined;
   readonly #executor: PassRunner | PassThreads;
 
   constructor(spec: ModelSpec, options: RunnerOptions) {
@@ -93,8 +91,9 @@ export class GradientRunner {
     const { headChunkValues, recomputedLayers = 0, reservedBytes = 0 } = options;
     const { eightBits } = options;
     if (eightBits !== undefined) {
-      this.#fed = listFed(spec, eightBits);
-      this.#quantized = allocateQuantized(this.#fed, eightBits.type, (bytes) => new SharedArrayBuffer(bytes));
+      const fed = listFed(spec, eightBits);
+      this.#quantized = allocateQuantized(fed, eightBits.type, (bytes) => new SharedArrayBuffer(bytes));
+      this.#quantizer = new WeightQuantizer(this.#quantized, fed);
     }
     const bounds = { maxTokens, headChunkValues, rowPieces, recomputedLayers, reservedBytes, eightBits };
     this.#executor =
@@ -148,6 +147,7 @@ export class GradientRunner {
   /** Frees sessions and threads. */
   async close(): Promise<void> {
     await this.#executor.close();
+    await this.#quantizer?.[Symbol.asyncDispose]();
   }
 
   async *#run(
@@ -155,7 +155,7 @@ export class GradientRunner {
     passes: readonly Pass[],
   ): AsyncGenerator<{ batch: Microbatch; result: PassResult }> {
     const quantized = this.#quantized;
-    if (quantized !== undefined) quantizeInto(quantized, this.#fed, this.#spec, weights);
+    for (const name of this.#quantizer?.sources ?? []) await this.#quantizer?.take(name, weights[name]!);
     const read = { weights, quantized };
     if (this.#executor instanceof PassRunner) {
       for (const pass of passes) yield { batch: pass.batch, result: await this.#executor.run(read, pass) };

@@ -49,7 +49,7 @@ const builtAt = performance.now();
 const weights = initialiseWeights(spec, 1);
 const eightBits = values.int8 ? await exactEightBitType() : undefined;
 const madeAt = performance.now();
-const given = eightBits === undefined ? weights : quantizeWeights(spec, weights, eightBits);
+const given = eightBits === undefined ? weights : await quantizeWeights(spec, weights, eightBits);
 const quantizedAt = performance.now();
 const runner = await OnnxRunner.create(spec, given, {
   maxCacheBytes: 2 ** 31,

@@ -50,7 +50,7 @@ if (folder === undefined) throw new Error("Give the folder of a model");
 const { spec, weights } = await loadModel(folder);
 const tokenizer = await loadTokenizer(folder);
 const session = await GraphSession.create(comparisonGraph(spec), {
-  externalData: { ...weights, ...quantizeWeights(spec, weights, "uint8") },
+  externalData: { ...weights, ...(await quantizeWeights(spec, weights, "uint8")) },
 });
 
 interface Position {

@@ -51,18 +51,22 @@ export class SafeTensorsReader implements AsyncDisposable {
   /**
    * Reads the whole file once.
    * @param targetOf the array for a tensor, of the same size; undefined = the tensor is not wanted.
-   * @param onRead called with each wanted tensor as soon as its array is filled.
+   * @param onRead called with each wanted tensor as soon as its array is filled, and waited for.
    * @returns SHA-256 of the file, hexadecimal.
    */
   async readInto(
     targetOf: (entry: TensorEntry) => Float32Array | undefined,
-    onRead?: (entry: TensorEntry, values: Float32Array) => void,
+    onRead?: OnTensorRead,
   ): Promise<string> {
     const hash = createHash("sha256").update(this.#start);
     const pieces = this.#pieces(targetOf, onRead);
     const startNext = (): { piece: Piece; read: Promise<void> } | undefined => {
       const { value: piece } = pieces.next();
-      return piece && { piece, read: readFully(this.#file, piece.raw, piece.at, this.path) };
+      if (piece === undefined) return undefined;
+      const read = readFully(this.#file, piece.raw, piece.at, this.path);
+      // It may fail while this one is used; the failure is thrown when its turn comes.
+      read.catch(() => undefined);
+      return { piece, read };
     };
     // The next piece is read while this one is hashed.
     for (let current = startNext(); current !== undefined; ) {
@@ -71,7 +75,7 @@ export class SafeTensorsReader implements AsyncDisposable {
       current = startNext();
       hash.update(piece.raw);
       piece.finish?.();
-      piece.onRead?.();
+      await piece.onRead?.();
     }
     return hash.digest("hex");
   }
@@ -83,7 +87,7 @@ export class SafeTensorsReader implements AsyncDisposable {
   /** The pieces to read, in the order of the file. With two buffers, piece n must be finished before piece n + 2 is requested. */
   *#pieces(
     targetOf: (entry: TensorEntry) => Float32Array | undefined,
-    onRead?: (entry: TensorEntry, values: Float32Array) => void,
+    onRead?: OnTensorRead,
   ): Generator<Piece, undefined> {
     const scratches: ArrayBuffer[] = [];
     const nextScratch = (): ArrayBuffer => {
@@ -118,6 +122,9 @@ export class SafeTensorsReader implements AsyncDisposable {
   }
 }
 
+/** Takes a tensor that has been read. */
+export type OnTensorRead = (entry: TensorEntry, values: Float32Array) => void | Promise<void>;
+
 /** A part of a tensor. */
 interface Piece {
   /** Position of its first byte in the file. */
@@ -127,7 +134,7 @@ interface Piece {
   /** Converts the bytes into the target array; absent if they were read directly into it or are not wanted. */
   readonly finish?: () => void;
   /** Called after that with the last piece of a tensor. */
-  readonly onRead?: () => void;
+  readonly onRead?: () => void | Promise<void>;
 }
 
 async function openFile(path: string): Promise<FileHandle> {

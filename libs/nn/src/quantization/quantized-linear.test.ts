@@ -6,7 +6,7 @@ import { resolveModelSpec } from "../model/model-spec.ts";
 import { initialiseWeights } from "../model/parameters.ts";
 import { quantizedLinear } from "./quantized-linear.ts";
 import { listQuantized, quantizeWeights } from "./quantized-weights.ts";
-import { hadamardMatrix, rotateRow, rotationBlock } from "./rotation.ts";
+import { hadamardMatrix, rotationBlock } from "./rotation.ts";
 
 const spec = resolveModelSpec({
   vocabSize: 24,
@@ -31,7 +31,9 @@ async function multiply(
   const graph = new Graph("linear");
   const input = graph.input("x", "float32", [1, "rows", spec.hiddenSize]);
   graph.output("y", quantizedLinear(graph, listQuantized(spec), type)(input, name));
-  const session = await GraphSession.create(graph, { externalData: quantizeWeights(spec, weights, type) });
+  const session = await GraphSession.create(graph, {
+    externalData: await quantizeWeights(spec, weights, type),
+  });
   const shape = [1, x.length / spec.hiddenSize, spec.hiddenSize];
   const { y } = await session.run({ x: { dtype: "float32", data: x, shape } });
   await session.release();
@@ -112,35 +114,29 @@ describe("quantizedLinear()", () => {
     assert.ok(y.slice(gate.out).every((value) => !Number.isFinite(value)));
   });
 
-  test("one weight that is not finite, wherever it is, makes every result NaN", async () => {
-    for (const name of [OUTPUT, "model.norm.weight", "model.embed_tokens.weight"]) {
-      for (const broken of [Number.NaN, Number.NEGATIVE_INFINITY]) {
-        const weights = initialiseWeights(spec, 3);
-        weights[name]![5] = broken;
-        const y = await multiply(rowsWithOutlier(2), GATE, { weights });
-        assert.ok(
-          y.every((value) => Number.isNaN(value)),
-          `${name} ${broken}`,
-        );
-      }
+  test("a weight that is not finite makes every result of its channel NaN", async () => {
+    for (const broken of [Number.NaN, Number.NEGATIVE_INFINITY]) {
+      const weights = initialiseWeights(spec, 3);
+      weights[GATE]![2 * gate.inner + 5] = broken;
+      const y = await multiply(rowsWithOutlier(2), GATE, { weights });
+      for (const [at, value] of y.entries()) assert.equal(Number.isNaN(value), at % gate.out === 2);
     }
   });
 });
 
-describe("rotateRow()", () => {
-  test("multiplies by an orthonormal matrix that is its own inverse, block by block", () => {
-    const matrix = hadamardMatrix(16);
-    const row = Float64Array.from({ length: 32 }, (_, i) => Math.sin(i));
-    const rotated = row.slice();
-    rotateRow(rotated, 16);
-    for (let at = 0; at < 32; at++) {
-      const block = Math.floor(at / 16) * 16;
-      let sum = 0;
-      for (let k = 0; k < 16; k++) sum += row[block + k]! * matrix[k * 16 + (at % 16)]!;
-      assert.ok(Math.abs(sum - rotated[at]!) < 1e-12);
+describe("hadamardMatrix()", () => {
+  test("is symmetric, orthonormal and has entries of one size", () => {
+    const size = 16;
+    const matrix = hadamardMatrix(size);
+    for (let i = 0; i < size; i++) {
+      for (let k = 0; k < size; k++) {
+        let sum = 0;
+        for (let j = 0; j < size; j++) sum += matrix[i * size + j]! * matrix[k * size + j]!;
+        assert.equal(sum, i === k ? 1 : 0);
+        assert.equal(matrix[i * size + k], matrix[k * size + i]);
+        assert.equal(Math.abs(matrix[i * size + k]!), 0.25);
+      }
     }
-    rotateRow(rotated, 16);
-    assert.ok(rotated.every((value, i) => Math.abs(value - row[i]!) < 1e-12));
   });
 
   test("fits blocks to every width", () => {

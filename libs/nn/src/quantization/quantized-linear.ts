@@ -25,14 +25,8 @@ import {
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
 import type { Linear, WeightTensors } from "../transformer.ts";
-import {
-  LARGEST_QUANTIZED,
-  listQuantized,
-  listTransposed,
-  type QuantizedParameter,
-  SMALLEST_SCALE,
-  UINT8_ZERO,
-} from "./quantized-weights.ts";
+import { LARGEST_QUANTIZED, SMALLEST_SCALE, UINT8_ZERO } from "./matrix-quantizer.ts";
+import { listQuantized, listTransposed, type QuantizedParameter } from "./quantized-weights.ts";
 import { hadamardMatrix } from "./rotation.ts";
 
 /** Rows [..., K] as whole numbers with 128 added, and their scales [..., 1]. */

@@ -15,23 +15,13 @@ import {
   type ParameterKind,
   type Weights,
 } from "../model/parameters.ts";
-import { rotateRow, rotationBlock } from "./rotation.ts";
+import { MatrixQuantizer, type QuantizedMatrixShape } from "./matrix-quantizer.ts";
+import { rotationBlock } from "./rotation.ts";
 
-/** The largest quantized value. -128 is not used, so that the range is symmetric. */
-export const LARGEST_QUANTIZED = 127;
-/** What stands for 0 in a uint8. */
-export const UINT8_ZERO = 128;
-
-/** A matrix [out, in] that is quantized; its whole numbers are stored as [in, out], as products read them. */
-export interface QuantizedParameter {
+/** A matrix of a model that is quantized. */
+export interface QuantizedParameter extends QuantizedMatrixShape {
   /** The parameter with the float32 values. */
   readonly source: string;
-  /** Whether the matrix is the parameter's transpose. */
-  readonly isTransposed: boolean;
-  readonly out: number;
-  readonly inner: number;
-  /** Size of the blocks in which the rows of the matrix, and of what it multiplies, are rotated; 1 = not. */
-  readonly block: number;
   /** Names of the whole numbers [in, out] and of the scales [out]. */
   readonly values: string;
   readonly scales: string;
@@ -76,10 +66,15 @@ export function listUnquantized(spec: ModelSpec): ParameterInfo[] {
 }
 
 /** Data of the graph's initializers by name: quantized matrices with their scales, and copies of what stays in float32. */
-export function quantizeWeights(spec: ModelSpec, weights: Weights, type: EightBitType): QuantizedMatrices {
+export async function quantizeWeights(
+  spec: ModelSpec,
+  weights: Weights,
+  type: EightBitType,
+): Promise<QuantizedMatrices> {
   const parameters = listQuantized(spec);
   const made = allocateQuantized(parameters, type, (bytes) => new ArrayBuffer(bytes));
-  quantizeInto(made, parameters, spec, weights);
+  await using quantizer = new WeightQuantizer(made, parameters);
+  for (const source of quantizer.sources) await quantizer.take(source, weights[source]!);
   for (const { name } of listUnquantized(spec)) made[name] = weights[name]!.slice();
   return made;
 }
@@ -102,113 +97,33 @@ export function allocateQuantized(
   return made;
 }
 
-/** Quantizes matrices of a model. */
-export function quantizeInto(
-  target: QuantizedMatrices,
-  parameters: readonly QuantizedParameter[],
-  spec: ModelSpec,
-  weights: Weights,
-): void {
-  const quantizer = new WeightQuantizer(target, parameters);
-  for (const { name } of listParameters(spec)) quantizer.take(name, weights[name]!);
-  quantizer.finish();
-}
-
-/**
- * Quantizes a model parameter by parameter, in any order, for callers that do not hold all of them at a time.
- *
- * If a weight is not finite, all scales are NaN, and so is every result: what rounding makes of a single NaN would look like a number.
- */
+/** Quantizes a model parameter by parameter, in any order, for callers that do not hold all of them at a time. */
 export class WeightQuantizer {
   readonly #target: QuantizedMatrices;
-  readonly #parameters: readonly QuantizedParameter[];
   readonly #bySource: ReadonlyMap<string, readonly QuantizedParameter[]>;
-  #isSound = true;
+  readonly #matrices = new MatrixQuantizer();
 
   /** @param target arrays of {@link allocateQuantized} */
   constructor(target: QuantizedMatrices, parameters: readonly QuantizedParameter[]) {
     this.#target = target;
-    this.#parameters = parameters;
     this.#bySource = Map.groupBy(parameters, ({ source }) => source);
   }
 
+  /** The parameters of which at least one matrix is wanted. */
+  get sources(): string[] {
+    return [...this.#bySource.keys()];
+  }
+
   /** Quantizes a parameter as often as it is wanted, which may be never. */
-  take(name: string, values: Float32Array): void {
-    this.#isSound &&= areFinite(values);
+  async take(name: string, values: Float32Array): Promise<void> {
     for (const parameter of this.#bySource.get(name) ?? []) {
       const matrix = this.#target[parameter.values] as Int8Array | Uint8Array;
-      quantizeMatrix(values, parameter, matrix, this.#scalesOf(parameter));
+      const scales = this.#target[parameter.scales] as Float32Array;
+      await this.#matrices.quantize(values, parameter, { values: matrix, scales });
     }
   }
 
-  /** Call it after the last parameter. */
-  finish(): void {
-    if (this.#isSound) return;
-    for (const parameter of this.#parameters) this.#scalesOf(parameter).fill(Number.NaN);
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#matrices.release();
   }
-
-  #scalesOf({ scales }: QuantizedParameter): Float32Array {
-    return this.#target[scales] as Float32Array;
-  }
-}
-
-function areFinite(values: Float32Array): boolean {
-  // Of what is not finite, the difference is NaN. A call for each of many million values would take longer than rounding them.
-  for (let i = 0; i < values.length; i++) if (values[i]! - values[i]! !== 0) return false;
-  return true;
-}
-
-/** Output channels that are written together, so that each write fills a line of the processor's cache. */
-const CHANNELS = 64;
-/** Added to a number and taken away again, it rounds the number to the nearest whole one, halves to even. */
-const ROUNDING = 1.5 * 2 ** 52;
-/** The smallest scale, so that zeros are not divided by zero. */
-export const SMALLEST_SCALE = 2 ** -100;
-
-/**
- * Rotates the rows of a matrix [out, in], rounds them and transposes it. All of it is double precision, so that every machine gets
- * the same numbers.
- */
-function quantizeMatrix(
-  matrix: Float32Array,
-  { out, inner, block, isTransposed }: QuantizedParameter,
-  values: Int8Array | Uint8Array,
-  scales: Float32Array,
-): void {
-  const zero = values instanceof Int8Array ? 0 : UINT8_ZERO;
-  const row = new Float64Array(inner);
-  const rounded = new Uint8Array(CHANNELS * inner);
-  const target = new Uint8Array(values.buffer, values.byteOffset, values.length);
-  for (let first = 0; first < out; first += CHANNELS) {
-    const count = Math.min(CHANNELS, out - first);
-    for (let i = 0; i < count; i++) {
-      const channel = first + i;
-      if (isTransposed) for (let k = 0; k < inner; k++) row[k] = matrix[k * out + channel]!;
-      else for (let k = 0; k < inner; k++) row[k] = matrix[channel * inner + k]!;
-      rotateRow(row, block);
-      scales[first + i] = roundRow(row, zero, rounded, i * inner);
-    }
-    for (let k = 0; k < inner; k++) {
-      const to = k * out + first;
-      for (let i = 0; i < count; i++) target[to + i] = rounded[i * inner + k]!;
-    }
-  }
-}
-
-/**
- * Writes the values of a row as whole numbers, of which a byte holds the lowest eight bits.
- * @returns their scale in float32
- */
-function roundRow(row: Float64Array, zero: number, target: Uint8Array, at: number): number {
-  let largest = 0;
-  for (let i = 0; i < row.length; i++) {
-    const size = Math.abs(row[i]!);
-    if (size > largest) largest = size;
-  }
-  const scale = Math.max(Math.fround(largest / LARGEST_QUANTIZED), SMALLEST_SCALE);
-  const factor = 1 / scale;
-  for (let i = 0; i < row.length; i++) {
-    target[at + i] = row[i]! * factor + ROUNDING - ROUNDING + zero;
-  }
-  return scale;
 }

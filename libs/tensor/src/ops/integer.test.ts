@@ -20,6 +20,18 @@ describe("QuantizeLinear()", () => {
     assert.deepEqual(Array.from(q!.data, Number), [128, 130, 126, 255, 0, 129, 131, 128, 130, 128]);
   });
 
+  test("has the type of its zero point", async () => {
+    const graph = new Graph("quantize");
+    const x = graph.input("x", "float32", [4]);
+    graph.output("q", QuantizeLinear(x, graph.scalar("float32", 1), graph.scalar("int8", 0), 0));
+    const session = await GraphSession.create(graph);
+    const { q } = await session.run({
+      x: { dtype: "float32", data: Float32Array.of(-200, -3, 2.5, 200), shape: [4] },
+    });
+    await session.release();
+    assert.deepEqual(Array.from(q!.data, Number), [-128, -3, 2, 127]);
+  });
+
   test("refuses scales that do not fit", () => {
     const graph = new Graph("quantize");
     const x = graph.input("x", "float32", [2, 5]);
@@ -27,8 +39,8 @@ describe("QuantizeLinear()", () => {
     assert.throws(() => QuantizeLinear(x, three, graph.constant("uint8", [0, 0, 0]), 0), ShapeError);
     const two = graph.constant("float32", [1, 1]);
     assert.throws(
-      () => QuantizeLinear(x, two, graph.constant("int8", [0, 0]), 0),
-      /must be uint8, but is int8/,
+      () => QuantizeLinear(x, two, graph.constant("int32", [0, 0]), 0),
+      /must be uint8 or int8, but is int32/,
     );
   });
 });

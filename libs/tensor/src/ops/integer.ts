@@ -11,10 +11,10 @@ import { checkAxis, formatShape, sameShape } from "../shape.ts";
 import { checkMatMulShape } from "./linalg.ts";
 
 /**
- * round(x / scale) + zeroPoint, saturated to uint8; halves are rounded to even.
+ * round(x / scale) + zeroPoint, saturated to the type of the zero point; halves are rounded to even.
  *
  * @param scale one number, or one for each index of `axis`.
- * @param zeroPoint uint8, in the shape of the scale.
+ * @param zeroPoint uint8 or int8, in the shape of the scale.
  */
 export function QuantizeLinear(x: Tensor, scale: Tensor, zeroPoint: Tensor, axis: number): Tensor {
   const at = checkAxis("QuantizeLinear", axis, x.shape.length);
@@ -24,11 +24,11 @@ export function QuantizeLinear(x: Tensor, scale: Tensor, zeroPoint: Tensor, axis
     const found = `${scale.dtype}${formatShape(scale.shape)} and ${formatShape(zeroPoint.shape)}`;
     throw new ShapeError("QuantizeLinear", `${rule}, but are ${found}`);
   }
-  if (zeroPoint.dtype !== "uint8")
-    throw new ShapeError("QuantizeLinear", `the zero point must be uint8, but is ${zeroPoint.dtype}`);
-  return x.graph.emit("QuantizeLinear", [x, scale, zeroPoint], { axis: at }, [
-    { dtype: "uint8", shape: x.shape },
-  ]).outputs[0]!;
+  const { dtype } = zeroPoint;
+  if (dtype !== "uint8" && dtype !== "int8")
+    throw new ShapeError("QuantizeLinear", `the zero point must be uint8 or int8, but is ${dtype}`);
+  return x.graph.emit("QuantizeLinear", [x, scale, zeroPoint], { axis: at }, [{ dtype, shape: x.shape }])
+    .outputs[0]!;
 }
 
 /** A matrix of eight-bit numbers q, which stands for scale * (q - zeroPoint). */

@@ -38,7 +38,7 @@ describe("pretrained checkpoints", () => {
       const logits = await readLogits(path.join(folder, "reference.safetensors"));
       const { spec, weights } = await loadModel(folder);
       const isRounded = "eightBits" in layout;
-      const given = isRounded ? quantizeWeights(spec, weights, eightBits) : weights;
+      const given = isRounded ? await quantizeWeights(spec, weights, eightBits) : weights;
       const runner = await OnnxRunner.create(spec, given, {
         maxCacheBytes: 1_000_000,
         maxSequences: 2,

@@ -124,7 +124,7 @@ for (const [name, shape] of Object.entries(shapes)) {
   const spec = resolveModelSpec(input);
   const eightBits = quantization === Quantization.int8 ? await exactEightBitType() : undefined;
   const floats = initialiseWeights(spec, 9);
-  const weights = eightBits === undefined ? floats : quantizeWeights(spec, floats, eightBits);
+  const weights = eightBits === undefined ? floats : await quantizeWeights(spec, floats, eightBits);
 
   async function install(core: EngineCore, version: number, change?: Partial<OnnxRunnerOptions>) {
     const runner = await OnnxRunner.create(spec, weights, {

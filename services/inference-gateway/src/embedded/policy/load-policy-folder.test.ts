@@ -40,7 +40,7 @@ describe("loadPolicyFolder()", () => {
       const merged = await loadMerged(folder);
       const { spec, weights } = await loadPolicyFolder(source, "uint8");
       assert.deepEqual(spec, merged.spec);
-      assert.deepEqual(weights, quantizeWeights(spec, merged.weights, "uint8"));
+      assert.deepEqual(weights, await quantizeWeights(spec, merged.weights, "uint8"));
       await assert.rejects(loadPolicyFolder({ ...source, digest: "0".repeat(64) }, "uint8"), PolicyLoadError);
     }
   });

@@ -61,7 +61,7 @@ async function load({ folder, base }: PolicySource, eightBits: EightBitType | un
   const isAdapted = (await findBaseFolder(folder, findBase)) !== undefined;
   if (!isAdapted) return loadQuantized(folder, eightBits);
   const loaded = await merge();
-  const weights = quantizeWeights(loaded.spec, loaded.weights, eightBits);
+  const weights = await quantizeWeights(loaded.spec, loaded.weights, eightBits);
   releaseValues(loaded.weights);
   return { ...loaded, weights };
 }
@@ -72,15 +72,14 @@ async function loadQuantized(folder: string, eightBits: EightBitType): Promise<L
   const parameters = listQuantized(spec);
   const weights = allocateQuantized(parameters, eightBits, (bytes) => new ArrayBuffer(bytes));
   const kept = new Set(listUnquantized(spec).map(({ name }) => name));
-  const quantizer = new WeightQuantizer(weights, parameters);
+  await using quantizer = new WeightQuantizer(weights, parameters);
   const { digest } = await loadModel(folder, {
-    take(name, values) {
-      quantizer.take(name, values);
+    async take(name, values) {
+      await quantizer.take(name, values);
       if (kept.has(name)) weights[name] = values;
       else releaseValues({ values });
     },
   });
-  quantizer.finish();
   return { spec, weights, digest };
 }
 

@@ -1,0 +1,124 @@
+/**
+ * Rounds matrices to eight bits with onnxruntime: the rows of a version's weights are many, and its operators use vectors and threads.
+ *
+ * The rotation adds and subtracts powers of two times the weights in the order of the rows, and all else is exact or rounded
+ * once. So processors differ only where their kernels add in another order, which those for x64 do not.
+ */
+
+import {
+  Abs,
+  Add,
+  Div,
+  type EightBitType,
+  ExpandLike,
+  Graph,
+  GraphSession,
+  MatMul,
+  Max,
+  multiplyDims,
+  QuantizeLinear,
+  ReduceMax,
+  ReduceSum,
+  Reshape,
+  Sub,
+  Transpose,
+} from "@hone/tensor";
+import { hadamardMatrix } from "./rotation.ts";
+
+/** The largest quantized value. -128 is not used, so that the range is symmetric. */
+export const LARGEST_QUANTIZED = 127;
+/** What stands for 0 in a uint8. */
+export const UINT8_ZERO = 128;
+/** The smallest scale, so that zeros are not divided by zero. */
+export const SMALLEST_SCALE = 2 ** -100;
+
+/** Values of a run. Larger matrices are rounded in parts, so that what is between two operators takes little memory. */
+const RUN_VALUES = 2 ** 20;
+
+/** A matrix [out, in] that is quantized; its whole numbers are stored as [in, out], as products read them. */
+export interface QuantizedMatrixShape {
+  readonly out: number;
+  readonly inner: number;
+  /** Whether the matrix is the transpose of the weights. */
+  readonly isTransposed: boolean;
+  /** Size of the blocks in which the rows of the matrix, and of what it multiplies, are rotated; 1 = not. */
+  readonly block: number;
+}
+
+/** Where the whole numbers [in, out] and the scales [out] of a matrix go. */
+export interface QuantizedTarget {
+  readonly values: Int8Array | Uint8Array;
+  readonly scales: Float32Array;
+}
+
+export class MatrixQuantizer {
+  readonly #sessions = new Map<string, Promise<GraphSession>>();
+
+  /** If a weight of a channel is not finite, the channel's scale is NaN, and so is every result: what rounding makes of a NaN would look like a number. */
+  async quantize(
+    matrix: Float32Array,
+    parameter: QuantizedParameter,
+    target: QuantizedTarget,
+  ): Promise<void> {
+    const { out, inner, isTransposed } = parameter;
+    // Of a transpose, no part of the channels lies in one piece.
+    const most = isTransposed ? out : Math.max(1, Math.floor(RUN_VALUES / inner));
+    for (let first = 0; first < out; first += most) {
+      const count = Math.min(most, out - first);
+      const rows = weights.subarray(first * inner, (first + count) * inner);
+      await this.#quantizeChannels(rows, matrix, { first, count }, target);
+    }
+  }
+
+  async release(): Promise<void> {
+    for (const session of this.#sessions.values()) await (await session).release();
+    this.#sessions.clear();
+  }
+
+  async #quantizeChannels(
+    data: Float32Array,
+    { out, inner, block, isTransposed }: QuantizedMatrixShape,
+    { first, count }: { readonly first: number; readonly count: number },
+    target: QuantizedTarget,
+  ): Promise<void> {
+    const type = target.values instanceof Int8Array ? "int8" : "uint8";
+    const session = await this.#sessionFor(block, isTransposed, type);
+    const blocks = inner / block;
+    const shape = isTransposed ? [blocks, block, count] : [count, blocks, block];
+    const { values, scales } = await session.run({ weights: { dtype: "float32", data, shape } });
+    target.scales.set(scales!.data as Float32Array, first);
+    const rounded = values!.data as Int8Array | Uint8Array;
+    if (count === out) target.values.set(rounded);
+    else {
+      for (let k = 0; k < inner; k++) {
+        target.values.set(rounded.subarray(k * count, (k + 1) * count), k * out + first);
+      }
+    }
+  }
+
+  #sessionFor(block: number, isTransposed: boolean, type: EightBitType): Promise<GraphSession> {
+    const key = `${block} ${isTransposed} ${type}`;
+    const session = this.#sessions.get(key) ?? GraphSession.create(roundingGraph(block, isTransposed, type));
+    this.#sessions.set(key, session);
+    return session;
+  }
+}
+
+/** Rotates channels, rounds them by scales of their own and puts the summed axis first. */
+function roundingGraph(block: number, isTransposed: boolean, type: EightBitType): Graph {
+  const graph = new Graph("rounding");
+  const shape = isTransposed ? ["blocks", block, "out"] : ["out", "blocks", block];
+  const weights = graph.input("weights", "float32", shape);
+  const channels = isTransposed ? Transpose(weights, [2, 0, 1]) : weights;
+  const rotation = graph.constant("float32", hadamardMatrix(block), [block, block]);
+  const inner = multiplyDims(block, "blocks");
+  const rotated = Reshape(block === 1 ? channels : MatMul(channels, rotation), ["out", inner]);
+  const largest = Reshape(ReduceMax(Abs(rotated), { axes: [1] }), ["out"]);
+  // The largest value may hide a NaN, which a sum does not.
+  const sum = Reshape(ReduceSum(rotated, { axes: [1] }), ["out"]);
+  const scales = Add(Max(Div(largest, LARGEST_QUANTIZED), SMALLEST_SCALE), Sub(sum, sum));
+  const zeros = ExpandLike(graph.constant(type, [type === "uint8" ? UINT8_ZERO : 0]), scales);
+  graph.output("values", Transpose(QuantizeLinear(rotated, scales, zeros, 0), [1, 0]));
+  graph.output("scales", scales);
+  return graph;
+}
