@@ -54,13 +54,16 @@ export interface QuantizedTarget {
 export class MatrixQuantizer {
   readonly #sessions = new Map<string, Promise<GraphSession>>();
 
-  /** If a weight of a channel is not finite, the channel's scale is NaN, and so is every result: what rounding makes of a NaN would look like a number. */
+  /**
+   * If a weight of a channel is not finite, the channel's scale is NaN, and so is every result: what rounding makes of a NaN would
+   * look like a number.
+   */
   async quantize(
-    matrix: Float32Array,
-    parameter: QuantizedParameter,
+    weights: Float32Array,
+    matrix: QuantizedMatrixShape,
     target: QuantizedTarget,
   ): Promise<void> {
-    const { out, inner, isTransposed } = parameter;
+    const { out, inner, isTransposed } = matrix;
     // Of a transpose, no part of the channels lies in one piece.
     const most = isTransposed ? out : Math.max(1, Math.floor(RUN_VALUES / inner));
     for (let first = 0; first < out; first += most) {
