@@ -155,7 +155,7 @@ export class GradientRunner {
     passes: readonly Pass[],
   ): AsyncGenerator<{ batch: Microbatch; result: PassResult }> {
     const quantized = this.#quantized;
-    for (const name of this.#quantizer?.sources ?? []) await this.#quantizer?.take(name, weights[name]!);
+    await this.#quantizer?.takeAll(this.#spec, weights);
     const read = { weights, quantized };
     if (this.#executor instanceof PassRunner) {
       for (const pass of passes) yield { batch: pass.batch, result: await this.#executor.run(read, pass) };

@@ -54,10 +54,7 @@ export interface QuantizedTarget {
 export class MatrixQuantizer {
   readonly #sessions = new Map<string, Promise<GraphSession>>();
 
-  /**
-   * If a weight of a channel is not finite, the channel's scale is NaN, and so is every result: what rounding makes of a NaN would
-   * look like a number.
-   */
+  /** If a weight of a channel is not finite, neither is the channel's scale. */
   async quantize(
     weights: Float32Array,
     matrix: QuantizedMatrixShape,

@@ -10,10 +10,10 @@ import {
   type EightBitType,
   ExpandLike,
   FusedMatMul,
+  formatShape,
   type Graph,
   MatMul,
   MatMulIntegerToFloat,
-  Max,
   Mul,
   QuantizeLinear,
   ReduceMax,
@@ -25,7 +25,7 @@ import {
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
 import type { Linear, WeightTensors } from "../transformer.ts";
-import { LARGEST_QUANTIZED, SMALLEST_SCALE, UINT8_ZERO } from "./matrix-quantizer.ts";
+import { LARGEST_QUANTIZED, UINT8_ZERO } from "./matrix-quantizer.ts";
 import { listQuantized, listTransposed, type QuantizedParameter } from "./quantized-weights.ts";
 import { hadamardMatrix } from "./rotation.ts";
 
@@ -68,16 +68,24 @@ export function quantizedLinear(
   // The projections of a layer that read the same rows share their rounding, and all of them a few rotations.
   const rounded = new Map<Tensor, QuantizedRows>();
   const rotations = new Map<number, Tensor>();
+  const zeros = new Map<string, Tensor>();
   function rotationOf(block: number): Tensor {
     const rotation = rotations.get(block) ?? graph.constant("float32", hadamardMatrix(block), [block, block]);
     rotations.set(block, rotation);
     return rotation;
   }
+  /** A zero point for each row. */
+  function zerosFor(perRow: Tensor): Tensor {
+    const size = formatShape(perRow.shape);
+    const found = zeros.get(size) ?? ExpandLike(graph.constant("uint8", [UINT8_ZERO]), perRow);
+    zeros.set(size, found);
+    return found;
+  }
   return function multiply(x, name) {
     const matrix = declared.get(name) ?? matrixOf(name);
     declared.set(name, matrix);
     const { block } = matrix.parameter;
-    const rows = rounded.get(x) ?? quantizeRows(block === 1 ? x : rotate(x, rotationOf(block)));
+    const rows = rounded.get(x) ?? quantizeRows(block === 1 ? x : rotate(x, rotationOf(block)), zerosFor);
     rounded.set(x, rows);
     return multiplyRows(rows, matrix);
   };
@@ -133,13 +141,11 @@ function asRows(x: Tensor): Tensor {
   return Reshape(x, [-1, x.shape.at(-1)!]);
 }
 
-/** Rounds each row of x [..., K] to -127 to 127 times a scale of its own. */
-function quantizeRows(x: Tensor): QuantizedRows {
-  const largest = ReduceMax(Abs(x), { axes: [-1] });
-  const scales = Max(Div(largest, LARGEST_QUANTIZED), SMALLEST_SCALE);
+/** Rounds each row of x [..., K] to -127 to 127 times a scale of its own. The scale of zeros is 0, and so is what they become times it. */
+function quantizeRows(x: Tensor, zerosFor: (perRow: Tensor) => Tensor): QuantizedRows {
+  const scales = Div(ReduceMax(Abs(x), { axes: [-1] }), LARGEST_QUANTIZED);
   const perRow = Reshape(scales, [-1]);
-  const zeros = ExpandLike(x.graph.constant("uint8", [UINT8_ZERO]), perRow);
-  return { values: ReshapeLike(QuantizeLinear(asRows(x), perRow, zeros, 0), x), scales };
+  return { values: ReshapeLike(QuantizeLinear(asRows(x), perRow, zerosFor(perRow), 0), x), scales };
 }
 
 /** Multiplies each block of the rows of x [..., K] by the rotation [block, block]. */

@@ -74,7 +74,7 @@ export async function quantizeWeights(
   const parameters = listQuantized(spec);
   const made = allocateQuantized(parameters, type, (bytes) => new ArrayBuffer(bytes));
   await using quantizer = new WeightQuantizer(made, parameters);
-  for (const source of quantizer.sources) await quantizer.take(source, weights[source]!);
+  await quantizer.takeAll(spec, weights);
   for (const { name } of listUnquantized(spec)) made[name] = weights[name]!.slice();
   return made;
 }
@@ -97,33 +97,64 @@ export function allocateQuantized(
   return made;
 }
 
-/** Quantizes a model parameter by parameter, in any order, for callers that do not hold all of them at a time. */
+/**
+ * Quantizes a model parameter by parameter, in any order, for callers that do not hold all of them at a time.
+ *
+ * If a weight is not finite, all scales are NaN, and so is every result: a NaN among a row's activations may be hidden when the row
+ * is rounded, and would then look like a number.
+ */
 export class WeightQuantizer {
   readonly #target: QuantizedMatrices;
+  readonly #parameters: readonly QuantizedParameter[];
   readonly #bySource: ReadonlyMap<string, readonly QuantizedParameter[]>;
   readonly #matrices = new MatrixQuantizer();
+  #isSound = true;
 
   /** @param target arrays of {@link allocateQuantized} */
   constructor(target: QuantizedMatrices, parameters: readonly QuantizedParameter[]) {
     this.#target = target;
+    this.#parameters = parameters;
     this.#bySource = Map.groupBy(parameters, ({ source }) => source);
   }
 
-  /** The parameters of which at least one matrix is wanted. */
-  get sources(): string[] {
-    return [...this.#bySource.keys()];
+  /** Quantizes a whole model. */
+  async takeAll(spec: ModelSpec, weights: Weights): Promise<void> {
+    for (const { name } of listParameters(spec)) await this.take(name, weights[name]!);
+    this.finish();
   }
 
   /** Quantizes a parameter as often as it is wanted, which may be never. */
   async take(name: string, values: Float32Array): Promise<void> {
-    for (const parameter of this.#bySource.get(name) ?? []) {
-      const matrix = this.#target[parameter.values] as Int8Array | Uint8Array;
-      const scales = this.#target[parameter.scales] as Float32Array;
-      await this.#matrices.quantize(values, parameter, { values: matrix, scales });
+    const parameters = this.#bySource.get(name);
+    if (parameters === undefined) {
+      this.#isSound &&= areFinite(values);
+      return;
     }
+    for (const parameter of parameters) {
+      const matrix = this.#target[parameter.values] as Int8Array | Uint8Array;
+      const scales = this.#scalesOf(parameter);
+      await this.#matrices.quantize(values, parameter, { values: matrix, scales });
+      this.#isSound &&= areFinite(scales);
+    }
+  }
+
+  /** Call it after the last parameter of a model. Then those of another version may be taken. */
+  finish(): void {
+    if (!this.#isSound) for (const parameter of this.#parameters) this.#scalesOf(parameter).fill(Number.NaN);
+    this.#isSound = true;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#matrices.release();
   }
+
+  #scalesOf({ scales }: QuantizedParameter): Float32Array {
+    return this.#target[scales] as Float32Array;
+  }
+}
+
+function areFinite(values: Float32Array): boolean {
+  // Of what is not finite, the difference is NaN. A call for each of many million values would take longer than rounding them.
+  for (let i = 0; i < values.length; i++) if (values[i]! - values[i]! !== 0) return false;
+  return true;
 }

@@ -80,6 +80,7 @@ async function loadQuantized(folder: string, eightBits: EightBitType): Promise<L
       else releaseValues({ values });
     },
   });
+  quantizer.finish();
   return { spec, weights, digest };
 }
 
