@@ -20,12 +20,18 @@ const START_DEADLINE_MS = 1_800_000;
 /** For the K/V of a small model at a few thousand tokens. */
 const CACHE_GIB = "1";
 
-/** @param folder of the model, with its tokenizer. @param logFolder takes what the server prints. */
+/**
+ * @param folder of the model, with its tokenizer.
+ * @param logFolder takes what the server prints.
+ * @param hasAdapters whether it takes adapters. With them its CPU build ends when it is asked for logprobs of a prompt
+ *   (docs/algorithms.md). @default true
+ */
 export async function startRealVllm(
   environment: string,
   folder: string,
   logFolder: string,
   maxContextTokens: number,
+  { hasAdapters = true }: { readonly hasAdapters?: boolean } = {},
 ): Promise<RealVllm> {
   const port = await freePort();
   const flags = {
@@ -47,7 +53,7 @@ export async function startRealVllm(
       // The CPU build ends at once where a prompt with a seed is split over two steps (docs/engines.md).
       "--no-enable-chunked-prefill",
       "--enable-prompt-tokens-details",
-      "--enable-lora",
+      ...(hasAdapters ? ["--enable-lora"] : []),
     ],
     env: {
       ...process.env,
