@@ -22,7 +22,7 @@ import { type Attend, buildHead, buildTransformer, weightInitializers, weightInp
 /** How earlier keys and values are stored: see pooled-attention.ts and slot-attention.ts. */
 export type ContextLayout = "pooled" | "slots";
 
-/** From this width on, slots are faster because contexts are expensive to copy. Pooled contexts give reproducible bits. */
+/** From this width on, slots are faster because contexts are expensive to copy. Both give the same bits in any batch. */
 const MIN_SLOTS_WIDTH = 256;
 
 export function contextLayoutFor(spec: ModelSpec): ContextLayout {

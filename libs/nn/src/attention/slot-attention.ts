@@ -117,7 +117,7 @@ export function slotAttend(
     return { queries, rows, bias: Concat([...biases, own], 3), sizes: sizesAlong([...biases, own], 3) };
   }
 
-  /** @param q [S, G, queries, heads, D] @param ownKeys and values [S, G, queries, 1, D] @returns as q */
+  /** @param q [S, G, queries, heads, D] @param own keys and values of the queries' tokens [S, G, queries, 1, D] @returns as q */
   function attendTo(
     readers: Readers,
     q: Tensor,

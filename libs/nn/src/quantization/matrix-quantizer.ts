@@ -30,7 +30,7 @@ export const LARGEST_QUANTIZED = 127;
 /** What stands for 0 in a uint8. */
 export const UINT8_ZERO = 128;
 /** The smallest scale, so that zeros are not divided by zero. */
-export const SMALLEST_SCALE = 2 ** -100;
+const SMALLEST_SCALE = 2 ** -100;
 
 /** Values of a run. Larger matrices are rounded in parts, so that what is between two operators takes little memory. */
 const RUN_VALUES = 2 ** 20;

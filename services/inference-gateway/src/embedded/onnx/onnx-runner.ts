@@ -47,7 +47,7 @@ export interface OnnxRunnerOptions {
   readonly spinUs?: number;
   /** Where the graph reads contexts from. @default depends on the size of the model */
   readonly contextLayout?: ContextLayout;
-  /** Whether weights are the left side of their products. @default true with slots; with pooled contexts only false is possible */
+  /** Whether float32 weights are the left side of their products, which only slots allow. @default false */
   readonly isWeightLeft?: boolean;
   /** Whether the weights are quantized (`quantizeWeights`), and how they are stored. @default they are float32 */
   readonly eightBits?: EightBitType | undefined;
