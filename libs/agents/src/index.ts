@@ -29,13 +29,17 @@ export type { LoadedModules, ModuleExports } from "./definitions/agent-modules.t
 export { AgentModules } from "./definitions/agent-modules.ts";
 export { checkConfig, type InputProblem, unknownName } from "./definitions/check-input.ts";
 export type {
+  ActionTool,
   Environment,
   EnvironmentDefinition,
+  EnvironmentDescription,
   EnvironmentInfo,
+  EnvironmentMessage,
   EnvironmentReset,
   EnvironmentStep,
 } from "./definitions/environment.ts";
 export {
+  ActionFormat,
   defineEnvironment,
   environmentNames,
   environmentOf,

@@ -43,7 +43,7 @@ export const environments = {
       reset: (seed: number) => ({ observation: "Guess.", info: { side: seed % sides } }),
       step: (answer: string) => ({ observation: "Over.", info: {}, reward: answer === "0" ? 1 : 0, terminated: true, truncated: false }),
       metrics: () => ({ tossed: 1 }),
-      legalAnswers: () => ["0", "1"],
+      legalActions: () => ["0", "1"],
     }),
   }),
 };

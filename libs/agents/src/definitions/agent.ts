@@ -5,7 +5,13 @@ import type { HoneChatModel } from "../model/hone-chat-model.ts";
 import type { RolloutTools } from "../tools/rollout-tools.ts";
 import type { BuildContext } from "../tools/tool-config.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
-import type { EnvironmentReset, EnvironmentStep } from "./environment.ts";
+import type { InputProblem } from "./check-input.ts";
+import type {
+  ActionFormat,
+  EnvironmentDescription,
+  EnvironmentReset,
+  EnvironmentStep,
+} from "./environment.ts";
 import { Registry } from "./registry.ts";
 
 /** The task that an agent works on. */
@@ -19,8 +25,10 @@ export interface AgentTask {
 /** The task's environment. Its rewards and info are recorded with the turn whose answer it was given. */
 export interface AgentEnvironment {
   reset(): Promise<EnvironmentReset>;
-  step(answer: string): Promise<EnvironmentStep>;
+  step(action: string): Promise<EnvironmentStep>;
   metrics(): Readonly<Record<string, number>>;
+  /** How the environment introduces itself; empty where it does not. */
+  describe(format?: ActionFormat): EnvironmentDescription;
 }
 
 /** A URL through which programs of any kind call the model; every call is recorded as a turn of the attempt. */
@@ -99,6 +107,17 @@ export interface AgentDefinition<Config, Graph> {
   /** Builds the graph, once per configuration; everything that belongs to one rollout is passed to `run`. */
   buildGraph(config: Config, context: BuildContext): Graph | Promise<Graph>;
   run(graph: Graph, rollout: AgentRollout<Config>): Promise<AgentResult>;
+  /**
+   * Whether the agent can play in environments of this description: what is wrong in its configuration, before a run starts.
+   * @default nothing is wrong
+   */
+  checkEnvironment?(config: Config, describe: AgentEnvironment["describe"]): InputProblem[];
+  /**
+   * Writes the answer from which this agent reads an action, so that scripted policies can answer in the model's place.
+   * @default the action itself
+   * @throws {InvalidInputError} where it has no way to write it.
+   */
+  writeAction?(config: Config, describe: AgentEnvironment["describe"], action: string): string;
 }
 
 const agents = new Registry<AgentDefinition<unknown, unknown>>("an agent");
@@ -122,6 +141,9 @@ export function defineAgent<Config, Graph>(
     needsRow: definition.needsRow ?? false,
     buildGraph: (config, context) => definition.buildGraph(config as Config, context),
     run: (graph, rollout) => definition.run(graph as Graph, rollout as AgentRollout<Config>),
+    checkEnvironment: (config, describe) => definition.checkEnvironment?.(config as Config, describe) ?? [],
+    writeAction: (config, describe, action) =>
+      definition.writeAction?.(config as Config, describe, action) ?? action,
   };
 }
 

@@ -6,10 +6,21 @@ import { Registry } from "./registry.ts";
 /** What an environment reports beside the observation, for the turn's record and for prompt templates. */
 export type EnvironmentInfo = Readonly<Record<string, string | number | boolean | null>>;
 
+/** A message of an environment that speaks in messages. */
+export interface EnvironmentMessage {
+  readonly role: "system" | "user" | "assistant";
+  readonly content: string;
+}
+
 /** The first observation of an episode. */
 export interface EnvironmentReset {
   readonly observation: string;
   readonly info: EnvironmentInfo;
+  /**
+   * The same observation as messages, for an environment that words its prompts itself; the agent `gym` shows them as they
+   * are. Absent = the agent's template shows the observation.
+   */
+  readonly messages?: readonly EnvironmentMessage[];
 }
 
 /** The result of an action. */
@@ -21,16 +32,69 @@ export interface EnvironmentStep extends EnvironmentReset {
   readonly truncated: boolean;
 }
 
+/** How actions stand in the model's answers, by the name in {@link EnvironmentDescription.actionFormat}. */
+export const ActionFormat = {
+  /** The first `<answer>…</answer>`. */
+  answer: "answer",
+  /** `<think>…</think>`, white space, `<answer>…</answer>`; an answer without its thoughts is no action. */
+  thinkAnswer: "think_answer",
+  /** The last block between two lines or words of three backquotes. */
+  codeBlock: "code_block",
+  /** The whole answer. */
+  text: "text",
+  /** A call of one of the environment's tools. */
+  toolCall: "tool_call",
+} as const;
+export type ActionFormat = (typeof ActionFormat)[keyof typeof ActionFormat];
+
+/** An action, or a kind of actions, that a model takes by a tool call. */
+export interface ActionTool {
+  readonly name: string;
+  readonly description: string;
+  /** JSON schema of the arguments. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** The action of a call; undefined = the arguments name none. */
+  actionOf(args: Readonly<Record<string, unknown>>): string | undefined;
+  /** The arguments of an action, for scripted policies; undefined = it is not an action of this tool. */
+  argumentsOf(action: string): Readonly<Record<string, unknown>> | undefined;
+}
+
+/** How an environment introduces itself to a model. The agent `gym` reads it; its own configuration comes first. */
+export interface EnvironmentDescription {
+  /** The first message. @default that of the agent's preset */
+  readonly systemPrompt?: string;
+  /** What the task is, which actions there are, and what the symbols mean; shown before the first observation. @default none */
+  readonly instruction?: string;
+  /** The prompt of a turn. @default that of the agent's preset */
+  readonly promptTemplate?: string;
+  /** Where the action stands in the model's answer. @default that of the agent's preset */
+  readonly actionFormat?: ActionFormat;
+  /** All actions, where they are always the same; the placeholder `{actions}`. */
+  readonly actions?: readonly string[];
+  /** Entries of `info` that prompt templates may show. Absent = not known in advance. */
+  readonly infoKeys?: readonly string[];
+  /** For the format `tool_call`. Absent = the environment has no tools. */
+  readonly tools?: readonly ActionTool[];
+}
+
 /** Runs one episode at a time. It throws a RetryableError for a failure that is not the agent's fault. */
 export interface Environment {
   /** Starts the episode that the seed names; the same seed gives the same episode for the same actions. */
   reset(seed: number): Promise<EnvironmentReset> | EnvironmentReset;
-  /** Takes the model's answer, verbatim. */
-  step(answer: string): Promise<EnvironmentStep> | EnvironmentStep;
+  /**
+   * Takes an action as text. The agent `gym` passes what it read from the model's answer, and the empty text where it could
+   * read none; an agent of one's own may pass anything.
+   */
+  step(action: string): Promise<EnvironmentStep> | EnvironmentStep;
   /** Metrics of the episode so far, such as `{ success: 1 }`. */
   metrics(): Readonly<Record<string, number>>;
-  /** The legal answers in the current state, for scripted policies; absent = the environment cannot list them. */
-  legalAnswers?(): readonly string[];
+  /**
+   * How the agent `gym` introduces it to the model; known before the reset. Absent = by the agent's preset alone.
+   * @param format where the model's actions will stand, as instructions often say it; undefined = the environment's choice.
+   */
+  describe?(format?: ActionFormat): EnvironmentDescription;
+  /** The legal actions in the current state, for scripted policies; absent = the environment cannot list them. */
+  legalActions?(): readonly string[];
   /** Releases its resources. */
   close?(): Promise<void> | void;
 }

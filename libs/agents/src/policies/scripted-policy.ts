@@ -12,21 +12,21 @@ import type { Environment } from "../definitions/environment.ts";
 import { Registry } from "../definitions/registry.ts";
 import type { GenerateCall, Policy, PolicyGeneration } from "./policy.ts";
 
-/** Writes an answer for the current state of an environment. */
+/** Chooses an action in the current state of an environment. */
 export type Script = (environment: Environment, random: Random) => string;
 
 const scripts = new Registry<Script>("a scripted policy");
 
-/** One of the legal answers, all equally likely. */
+/** One of the legal actions, all equally likely. */
 scripts.add("random_legal", function randomLegal(environment, random) {
-  const answers = environment.legalAnswers?.() ?? [];
-  if (answers.length === 0) {
-    throw new InvalidInputError("Cannot act at random: the environment names no legal answers", {
+  const actions = environment.legalActions?.() ?? [];
+  if (actions.length === 0) {
+    throw new InvalidInputError("Cannot act at random: the environment names no legal actions", {
       path: "scriptedPolicy",
-      allowed: "an environment that names its legal answers",
+      allowed: "an environment that names its legal actions",
     });
   }
-  return random.pick(answers);
+  return random.pick(actions);
 });
 
 export function scriptOf(name: string): Script | undefined {
@@ -37,22 +37,28 @@ export function scriptNames(): string[] {
   return scripts.names();
 }
 
-/** A policy that answers with a script's text and the end of the turn. */
-export class ScriptedPolicy implements Policy {
-  readonly #script: Script;
-  readonly #environment: Environment;
-  readonly #tokenizer: Tokenizer;
+/** What a scripted policy acts with. */
+export interface ScriptedPolicyOptions {
+  readonly script: Script;
+  readonly environment: Environment;
+  readonly tokenizer: Tokenizer;
+  /** The answer from which the agent reads an action. */
+  readonly write: (action: string) => string;
+}
 
-  constructor(script: Script, environment: Environment, tokenizer: Tokenizer) {
-    this.#script = script;
-    this.#environment = environment;
-    this.#tokenizer = tokenizer;
+/** A policy that answers with a script's action and the end of the turn. */
+export class ScriptedPolicy implements Policy {
+  readonly #options: ScriptedPolicyOptions;
+
+  constructor(options: ScriptedPolicyOptions) {
+    this.#options = options;
   }
 
   async generate(call: GenerateCall): Promise<PolicyGeneration> {
-    const text = this.#script(this.#environment, new Random(call.seed));
-    const stopTokenId = this.#tokenizer.eosTokenId;
-    const ids = this.#tokenizer.encode(text);
+    const { script, environment, tokenizer, write } = this.#options;
+    const text = write(script(environment, new Random(call.seed)));
+    const stopTokenId = tokenizer.eosTokenId;
+    const ids = tokenizer.encode(text);
     return {
       tokenIds: stopTokenId === undefined ? ids : [...ids, stopTokenId],
       logprobs: [],

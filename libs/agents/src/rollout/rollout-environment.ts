@@ -9,7 +9,13 @@ import { RetryableError, Turnstile } from "@hone/core";
 import { TurnInfo } from "@hone/rl";
 import { Attr, type Context, recordError, SpanName, startSpan } from "@hone/telemetry";
 import type { AgentEnvironment } from "../definitions/agent.ts";
-import type { Environment, EnvironmentReset, EnvironmentStep } from "../definitions/environment.ts";
+import type {
+  ActionFormat,
+  Environment,
+  EnvironmentDescription,
+  EnvironmentReset,
+  EnvironmentStep,
+} from "../definitions/environment.ts";
 import type { ModelSession } from "../model/model-session.ts";
 import type { RolloutObserver } from "./rollout-observer.ts";
 
@@ -59,8 +65,8 @@ export class RolloutEnvironment implements AgentEnvironment {
     return reset;
   }
 
-  async step(answer: string): Promise<EnvironmentStep> {
-    const step = await this.#traced(SpanName.environmentStep, () => this.#inner.step(answer));
+  async step(action: string): Promise<EnvironmentStep> {
+    const step = await this.#traced(SpanName.environmentStep, () => this.#inner.step(action));
     this.totalReward += step.reward;
     const turn = this.#session?.lastTurn;
     if (turn !== undefined) {
@@ -69,12 +75,16 @@ export class RolloutEnvironment implements AgentEnvironment {
       turn.info = { ...turn.info, ...step.info, [TurnInfo.state]: this.#state ?? null };
     }
     this.#state = nameOfState(step);
-    this.#observer?.onStep(answer, step, turn);
+    this.#observer?.onStep(action, step, turn);
     return step;
   }
 
   metrics(): Readonly<Record<string, number>> {
     return this.#inner.metrics();
+  }
+
+  describe(format?: ActionFormat): EnvironmentDescription {
+    return this.#inner.describe?.(format) ?? {};
   }
 
   async close(): Promise<void> {

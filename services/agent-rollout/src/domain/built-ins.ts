@@ -10,7 +10,7 @@ import {
   searchConfigSchema,
 } from "@hone/agents";
 import { OutsideAgent } from "@hone/config";
-import { frozenLakeAgent } from "./agents/frozen-lake/frozen-lake-agent.ts";
+import { gymAgent } from "./agents/gym/gym-agent.ts";
 import { mathAgent, pythonMathAgent } from "./agents/math/math-agents.ts";
 import { commandAgent } from "./agents/outside/command-agent.ts";
 import { endpointAgent } from "./agents/outside/endpoint-agent.ts";
@@ -30,7 +30,9 @@ registerEnvironment("frozen_lake", {
   },
 });
 
-register("frozen_lake", frozenLakeAgent);
+register("gym", gymAgent);
+// The name by which run files knew it while FrozenLake was the only environment.
+register("frozen_lake", gymAgent);
 register("single_turn", singleTurnAgent);
 register("tool_agent", toolAgent);
 register("react", reactAgent);

@@ -237,7 +237,7 @@ function watchAge(
 
 function openSession(
   job: RolloutJob,
-  { renderer, policy, script }: AttemptParts,
+  { agent, renderer, policy, script }: AttemptParts,
   { attempt, trace, observer }: AttemptOptions,
   own: {
     conversation: Conversation;
@@ -247,13 +247,23 @@ function openSession(
   },
 ): ModelSession {
   const { conversation, clock, signal, inner } = own;
-  const isScripted = script !== undefined && inner !== undefined;
+  const { definition, config } = agent;
+  const scripted =
+    script !== undefined && inner !== undefined
+      ? new ScriptedPolicy({
+          script,
+          environment: inner,
+          tokenizer: renderer.tokenizer,
+          write: (action) =>
+            definition.writeAction?.(config, (format) => inner.describe?.(format) ?? {}, action) ?? action,
+        })
+      : undefined;
   return new ModelSession({
     conversation,
     clock,
     signal,
     trace,
-    policy: isScripted ? new ScriptedPolicy(script, inner, renderer.tokenizer) : policy,
+    policy: scripted ?? policy,
     model: job.endpoint?.model ?? job.runId,
     sessionId: `${rolloutIdOf(job.runId, job.slot)}/${attempt}`,
     groupId: groupIdOf(job.runId, job.slot),

@@ -1,9 +1,11 @@
 /** Checks whether this service can do its part of a run: names must be known, and configurations must fit their schemas. */
 
 import {
+  type ActionFormat,
   agentNames,
   agentOf,
   checkConfig,
+  type Environment,
   environmentNames,
   environmentOf,
   type InputProblem,
@@ -84,26 +86,39 @@ function agentProblems({ agent, environments, own }: RunParts): RunProblem[] {
     );
   }
   const checked = checkConfig(definition.configSchema, agent.config ?? {});
-  return checked.kind === "valid" ? problems : [...problems, ...at("agent.config", checked.problems)];
+  if (checked.kind === "invalid") return [...problems, ...at("agent.config", checked.problems)];
+  const unplayable = environments.flatMap((environment) => {
+    const made = makeEnvironment(environment, own);
+    const describe = (format?: ActionFormat) => made?.describe?.(format) ?? {};
+    return made === undefined ? [] : (definition.checkEnvironment?.(checked.config, describe) ?? []);
+  });
+  return [...problems, ...at("agent.config", unplayable.slice(0, 1))];
+}
+
+/** An environment that is not reset; undefined where {@link environmentProblems} reports what is wrong with it. */
+function makeEnvironment(
+  { name, config }: RunParts["environments"][number],
+  own: ModuleExports | undefined,
+): Environment | undefined {
+  const definition = environmentOf(name, own?.environments);
+  const checked = definition === undefined ? undefined : checkConfig(definition.configSchema, config);
+  return checked?.kind === "valid" ? definition?.create(checked.config) : undefined;
 }
 
 function scriptProblems({ warmStart, environments, own }: RunParts): RunProblem[] {
   if (warmStart === undefined) return [];
   const key = "warmStart.policy";
   if (scriptOf(warmStart.policy) === undefined) return at(key, unknownName(warmStart.policy, scriptNames()));
-  const isPlayable = environments.every(({ name, config }) => {
-    const definition = environmentOf(name, own?.environments);
-    const checked = definition === undefined ? undefined : checkConfig(definition.configSchema, config);
-    // Problems with the environment itself are reported by environmentProblems().
-    if (definition === undefined || checked?.kind !== "valid") return true;
-    return definition.create(checked.config).legalAnswers !== undefined;
+  const isPlayable = environments.every((environment) => {
+    const made = makeEnvironment(environment, own);
+    return made === undefined || made.legalActions !== undefined;
   });
   if (isPlayable && environments.length > 0) return [];
   return at(key, [
     {
       path: [],
       value: warmStart.policy,
-      allowed: "left out where the tasks have no environment that names legal answers",
+      allowed: "left out where the tasks have no environment that names legal actions",
     },
   ]);
 }

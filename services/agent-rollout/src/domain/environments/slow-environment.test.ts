@@ -13,8 +13,8 @@ describe("SlowEnvironment", () => {
     const plain = new FrozenLake(LAKE);
     const slow = new SlowEnvironment(new FrozenLake(LAKE), () => 20);
     assert.deepEqual(await slow.reset(5), plain.reset(5));
-    const [answer] = plain.legalAnswers();
-    assert.deepEqual(slow.legalAnswers(), plain.legalAnswers());
+    const [answer] = plain.legalActions();
+    assert.deepEqual(slow.legalActions(), plain.legalActions());
     const began = performance.now();
     assert.deepEqual(await slow.step(answer!), plain.step(answer!));
     // A timer may fire up to a millisecond early, as it counts whole milliseconds.

@@ -8,7 +8,13 @@
  * This time counts as the attempt's time, as that of any environment does. When the attempt ends early, so does the wait.
  */
 
-import type { Environment, EnvironmentReset, EnvironmentStep } from "@hone/agents";
+import type {
+  ActionFormat,
+  Environment,
+  EnvironmentDescription,
+  EnvironmentReset,
+  EnvironmentStep,
+} from "@hone/agents";
 import { delay, drawLogNormal, TerminalError } from "@hone/core";
 
 /** No step takes longer. */
@@ -39,17 +45,21 @@ export class SlowEnvironment implements Environment {
   }
 
   /** @throws {TerminalError} when the environment is closed during the wait. */
-  async step(answer: string): Promise<EnvironmentStep> {
+  async step(action: string): Promise<EnvironmentStep> {
     await delay(this.#drawDelayMs(), { signal: this.#closed.signal });
-    return this.#inner.step(answer);
+    return this.#inner.step(action);
   }
 
   metrics(): Readonly<Record<string, number>> {
     return this.#inner.metrics();
   }
 
-  legalAnswers(): readonly string[] {
-    return this.#inner.legalAnswers?.() ?? [];
+  describe(format?: ActionFormat): EnvironmentDescription {
+    return this.#inner.describe?.(format) ?? {};
+  }
+
+  legalActions(): readonly string[] {
+    return this.#inner.legalActions?.() ?? [];
   }
 
   async close(): Promise<void> {

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { FrozenLake, type FrozenLakeConfig, frozenLakeConfigSchema } from "./frozen-lake.ts";
 import { cellAfter, drawLake, type Lake, MOVES, type Move } from "./lake.ts";
-import { formatAnswer } from "./parse-answer.ts";
 
 const lakeWith = (config: Partial<FrozenLakeConfig> = {}) =>
   new FrozenLake(frozenLakeConfigSchema.parse(config));
@@ -65,7 +64,7 @@ describe("FrozenLake", () => {
       const environment = lakeWith({ maxSteps: 100 });
       environment.reset(seed);
       for (const [index, move] of way.entries()) {
-        const step = environment.step(formatAnswer(move));
+        const step = environment.step(move);
         const isLast = index === way.length - 1;
         assert.equal(step.reward, isLast ? 1 : 0);
         assert.equal(step.terminated, isLast);
@@ -82,7 +81,7 @@ describe("FrozenLake", () => {
     const environment = lakeWith();
     environment.reset(seed);
     const last = wayTo(lake, (cell) => lake.holes.has(cell))!
-      .map((move) => environment.step(formatAnswer(move)))
+      .map((move) => environment.step(move))
       .at(-1)!;
     assert.equal(last.reward, 0);
     assert.equal(last.terminated, true);
@@ -127,8 +126,8 @@ describe("FrozenLake", () => {
     const way = wayTo(lake, (cell) => cell === lake.goal)!;
     const environment = lakeWith({ maxSteps: 2 });
     environment.reset(seed);
-    environment.step(formatAnswer(way[0]!));
-    const last = environment.step(formatAnswer(way[1]!));
+    environment.step(way[0]!);
+    const last = environment.step(way[1]!);
     assert.deepEqual([last.reward, last.terminated, last.truncated], [1, true, false]);
     environment.reset(seed);
     environment.step("?");
@@ -176,7 +175,7 @@ describe("FrozenLake", () => {
     const seed = seedWhere((lake) => lake.start === 0 && lake.holes.has(1));
     const environment = lakeWith();
     environment.reset(seed);
-    assert.deepEqual(environment.legalAnswers(), ["<answer>Down</answer>", "<answer>Right</answer>"]);
+    assert.deepEqual(environment.legalActions(), ["Down", "Right"]);
   });
 
   test("refuses a step before a reset or after the end", () => {

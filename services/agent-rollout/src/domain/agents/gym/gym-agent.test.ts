@@ -4,7 +4,7 @@ import { Outcome } from "@hone/core";
 import "../../built-ins.ts";
 import { LEAN_LAKE, lakeJob, lakeTokenizer, play, writes } from "../../testing/lake-rollouts.ts";
 
-describe("the agent frozen_lake", () => {
+describe("the agent gym in a frozen lake", () => {
   test("gives each turn a prompt of its own when it shows no earlier turns", async () => {
     const policy = writes("<answer>Nowhere</answer>");
     const { outcome, samples, turns, metrics } = await play(lakeJob(), policy);
