@@ -12,7 +12,13 @@ describe("the agent gym in a frozen lake", () => {
     assert.equal(turns.length, 10);
     assert.equal(samples.length, 10);
     for (const call of policy.calls) assert.equal(call.promptIds.length, 1 + 19 + 1 + 2 + 1);
-    assert.deepEqual(metrics, { success: 0, action_is_valid: 0, action_is_effective: 0 });
+    assert.deepEqual(metrics, {
+      success: 0,
+      action_is_valid: 0,
+      action_is_effective: 0,
+      steps: 10,
+      done: 0,
+    });
   });
 
   test("extends a single sample when it shows all turns", async () => {

@@ -112,7 +112,7 @@ describe("FrozenLake", () => {
     const seed = seedWhere((lake) => lake.start === 0);
     const environment = lakeWith();
     environment.reset(seed);
-    const { info, terminated } = environment.step("<answer>Up</answer>");
+    const { info, terminated } = environment.step("Up");
     assert.equal(info.action_is_valid, true);
     assert.equal(info.action_is_effective, false);
     assert.equal(terminated, false);
@@ -145,7 +145,7 @@ describe("FrozenLake", () => {
       found++;
       const environment = lakeWith({ ...config, safeProbability: 1 });
       environment.reset(other);
-      const { info } = environment.step("<answer>Right</answer>");
+      const { info } = environment.step("Right");
       const cell = Number(info.player_row) * 4 + Number(info.player_column);
       ends.set(cell, (ends.get(cell) ?? 0) + 1);
     }
@@ -157,7 +157,7 @@ describe("FrozenLake", () => {
     const play = () => {
       const environment = lakeWith({ slippery: true });
       environment.reset(seed);
-      return environment.step("<answer>Right</answer>").observation;
+      return environment.step("Right").observation;
     };
     assert.equal(play(), play());
   });
@@ -167,7 +167,7 @@ describe("FrozenLake", () => {
     const seed = seedWhere((lake) => lake.start === 5);
     for (let round = 0; round < 50; round++) {
       environment.reset(seed);
-      assert.equal(environment.step("<answer>Right</answer>").info.action_is_effective, true);
+      assert.equal(environment.step("Right").info.action_is_effective, true);
     }
   });
 
@@ -180,10 +180,10 @@ describe("FrozenLake", () => {
 
   test("refuses a step before a reset or after the end", () => {
     const environment = lakeWith({ maxSteps: 1 });
-    assert.throws(() => environment.step("<answer>Up</answer>"), /needs a reset before its first step/);
+    assert.throws(() => environment.step("Up"), /needs a reset before its first step/);
     environment.reset(1);
     environment.step("?");
-    assert.throws(() => environment.step("<answer>Up</answer>"), /the episode is over/);
+    assert.throws(() => environment.step("Up"), /the episode is over/);
   });
 
   test("its configuration refuses unknown keys and numbers out of range", () => {
