@@ -22,7 +22,7 @@ export {
 } from "./gates/code-gate.ts";
 export { MODEL_FOLDERS_VARIABLE, ModelFolders, readModelFolders } from "./gates/model-folders.ts";
 export type { UserModule } from "./gates/user-module.ts";
-export { problemMessage, show } from "./problems.ts";
+export { pathText, problemMessage, show } from "./problems.ts";
 export { fileBelow, inlineFiles, readObjectBelow, TOKENIZER_FILES } from "./run-file/parse/inline-files.ts";
 export { type ParsedJudges, parseJudges } from "./run-file/parse/parse-judges.ts";
 export { parseRunFile, resolveRunConfig } from "./run-file/parse/parse-run-file.ts";
@@ -66,5 +66,21 @@ export {
   type PretrainedModel,
   type RunConfig,
 } from "./run-file/schema/schema.ts";
-export type { FileSource, RowFilter, RowSource, TaskSource } from "./run-file/schema/sources.ts";
+export type {
+  FileSource,
+  MixPart,
+  PartSource,
+  RowFilter,
+  RowSource,
+  TaskSource,
+} from "./run-file/schema/sources.ts";
+export {
+  agentOfPart,
+  curriculaOf,
+  judgesOfPart,
+  maxTurnsOfPart,
+  modulesOf,
+  type TaskPart,
+  taskPartsOf,
+} from "./run-file/schema/task-parts.ts";
 export { environmentInteger, readEnvironment } from "./service-env.ts";

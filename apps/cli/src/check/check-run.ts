@@ -13,7 +13,7 @@ import {
   readConfig as readRolloutConfig,
   answerValidate as validateAgents,
 } from "@hone/agent-rollout/playing";
-import type { RunConfig } from "@hone/config";
+import { agentOfPart, modulesOf, type RunConfig, taskPartsOf } from "@hone/config";
 import { describeError, parseJson, RetryableError } from "@hone/core";
 import {
   openSource,
@@ -164,15 +164,16 @@ function modelName({ model }: RunConfig): string {
 /** The first rows of a split, and how many tasks it has. */
 interface FoundSplit {
   readonly split: "train" | "eval";
+  /** Name of the part of a mix; absent = none. */
+  readonly part?: string;
   readonly size: number;
   readonly rows: RowsOfSplit["rows"];
 }
 
-async function firstRows({ dataset, seed }: RunConfig, parts: SourceParts): Promise<FoundSplit[]> {
+async function firstRows(config: RunConfig, parts: SourceParts): Promise<FoundSplit[]> {
+  const { seed } = config;
   const found: FoundSplit[] = [];
-  for (const split of ["train", "eval"] as const) {
-    const source = dataset[split];
-    if (source === undefined) continue;
+  for (const { split, name, tasks: source } of taskPartsOf(config)) {
     const order = await openSource(source, parts);
     const count = Math.min(CHECKED_ROWS, order.size);
     const tasks = await order.take({ runSeed: seed, cursor: 0, count, isShuffled: false });
@@ -181,7 +182,7 @@ async function firstRows({ dataset, seed }: RunConfig, parts: SourceParts): Prom
         ? [{ id: task.id, row: parseJson(task.rowJson) as Readonly<Record<string, unknown>> }]
         : [],
     );
-    found.push({ split, size: order.size, rows });
+    found.push({ split, ...(name !== "" && { part: name }), size: order.size, rows });
   }
   return found;
 }
@@ -189,9 +190,9 @@ async function firstRows({ dataset, seed }: RunConfig, parts: SourceParts): Prom
 function datasetText({ dataset }: RunConfig, found: readonly FoundSplit[]): string {
   if (found.length === 0) return Object.keys(dataset).join(" and ");
   return found
-    .map(({ split, size, rows }) => {
+    .map(({ split, part, size, rows }) => {
       const checked = rows.length === 0 ? "" : `, rows up to ${rows.at(-1)?.id} checked for agent and judges`;
-      return `${split}: ${size} tasks${checked}`;
+      return `${split}${part === undefined ? "" : ` ${part}`}: ${size} tasks${checked}`;
     })
     .join("; ");
 }
@@ -202,16 +203,17 @@ async function checkAgents(
   environment: Environment,
 ): Promise<CheckedPart> {
   await using parts = openRolloutParts(readRolloutConfig(environment));
-  const rows = found.flatMap(({ split, rows }) =>
-    rows.length === 0 ? [] : [{ key: `dataset.${split}`, rows }],
+  const rows = found.flatMap(({ split, part, rows }) =>
+    rows.length === 0 ? [] : [{ key: `dataset.${split}`, ...(part !== undefined && { part }), rows }],
   );
   const request = create(ValidateRequestSchema, { configJson });
   const reply = await validateAgents(request, { ...parts, rowsOf: async () => rows });
-  const { name, modules = [] } = config.agent;
+  const names = new Set(taskPartsOf(config).map(({ name }) => agentOfPart(config, name).name));
+  const modules = modulesOf(config);
   const from = modules.length === 0 ? "" : ` with ${modules.join(", ")}`;
   return {
     name: "agent",
-    text: `${name}${from}, built with its configuration and tools`,
+    text: `${[...names].join(", ")}${from}, built with ${names.size === 1 ? "its" : "their"} configuration and tools`,
     problems: linesOf(reply),
   };
 }

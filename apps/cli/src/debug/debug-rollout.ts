@@ -16,7 +16,14 @@ import {
   serveSessions,
 } from "@hone/agent-rollout/playing";
 import { installLeanRunContext } from "@hone/agents";
-import { ConfigError, type RunConfig } from "@hone/config";
+import {
+  agentOfPart,
+  ConfigError,
+  judgesOfPart,
+  maxTurnsOfPart,
+  modulesOf,
+  type RunConfig,
+} from "@hone/config";
 import { Outcome, parseJson } from "@hone/core";
 import { openSource, openSourceParts, readDatasetConfig, type Task } from "@hone/dataset/tasks";
 import { readInferenceGatewayConfig } from "@hone/inference-gateway/engine";
@@ -75,7 +82,7 @@ export async function debugRollout(run: RunConfig, options: DebugOptions): Promi
   const task = await taskOf(run, options, environment);
   const judges = opened.use(openJudgeParts(project.folder, environment));
   // Done before anything is played, so that a judge that cannot be built is reported at once.
-  const panel = await assemblePanel(run.judge, judges);
+  const panel = await assemblePanel(judgesOfPart(run, task.part ?? ""), judges);
   const parts = opened.use(openRolloutParts(readRolloutConfig(environment)));
 
   const folder = await mkdtemp(join(tmpdir(), "hone-debug-"));
@@ -171,12 +178,13 @@ async function taskOf(
 }
 
 function jobTaskOf(task: Task): JobTask {
+  const named = { id: task.id, ...(task.part !== undefined && { part: task.part }) };
   if (task.kind === "row") {
     const row = parseJson(task.rowJson) as Readonly<Record<string, unknown>>;
-    return { id: task.id, environment: undefined, row };
+    return { ...named, environment: undefined, row };
   }
   const { environment: name, seed, configJson } = task;
-  return { id: task.id, environment: { name, seed, configJson }, row: undefined };
+  return { ...named, environment: { name, seed, configJson }, row: undefined };
 }
 
 function withModel(run: RunConfig, choice: PolicyChoice): RunConfig {
@@ -185,11 +193,14 @@ function withModel(run: RunConfig, choice: PolicyChoice): RunConfig {
 }
 
 function jobOf(
-  { name, agent, rollout, seed }: RunConfig,
+  run: RunConfig,
   task: JobTask,
   { split, row, policy, temperature, seed: otherSeed }: DebugOptions,
 ): RolloutJob {
-  const { maxTurns, maxContextTokens, deadlineMs, sampling } = rollout;
+  const { name, rollout, seed } = run;
+  const { maxContextTokens, deadlineMs, sampling } = rollout;
+  const agent = agentOfPart(run, task.part ?? "");
+  const maxTurns = maxTurnsOfPart(run, task.part ?? "");
   return {
     runId: `${name}-debug`,
     resumption: 0,
@@ -198,7 +209,7 @@ function jobOf(
     task,
     agentName: agent.name,
     agentConfigJson: agent.config === undefined ? undefined : JSON.stringify(agent.config),
-    agentModules: agent.modules ?? [],
+    agentModules: modulesOf(run),
     scriptedPolicy: policy.kind === "script" ? policy.name : undefined,
     endpoint:
       policy.kind === "endpoint"

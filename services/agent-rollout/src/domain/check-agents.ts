@@ -12,6 +12,8 @@ import type { RunProblem } from "./validate-run.ts";
 export interface RowsOfSplit {
   /** Key of the split's source, such as `dataset.train.path`. */
   readonly key: string;
+  /** Name of the part of a mix; absent = none. */
+  readonly part?: string;
   readonly rows: readonly { readonly id: string; readonly row: Readonly<Record<string, unknown>> }[];
 }
 
@@ -21,13 +23,18 @@ export interface CheckAgentsOptions {
   readonly agentConfigAt: (path: string) => Promise<string>;
 }
 
-/** @returns at most one problem with the run's agent, or else at most one with each split. */
+/**
+ * @param key of the agent in the run file.
+ * @param splits the rows that the agent plays, unless they name another.
+ * @returns at most one problem with the agent, or else at most one with each split.
+ */
 export async function checkAgents(
+  key: string,
   run: ChosenAgent,
   splits: readonly RowsOfSplit[],
   options: CheckAgentsOptions,
 ): Promise<RunProblem[]> {
-  const own = await problemOf("agent.config", run, options);
+  const own = await problemOf(`${key}.config`, run, options, key);
   if (own !== undefined) return [own];
   const problems = await Promise.all(splits.map((split) => problemOfRows(run, split, options)));
   return problems.flatMap((problem) => problem ?? []);
@@ -67,6 +74,7 @@ async function problemOf(
   key: string,
   { name, configJson }: ChosenAgent,
   { agents, modules }: CheckAgentsOptions,
+  agentKey?: string,
 ): Promise<RunProblem | undefined> {
   try {
     await agents.check({ name, configJson, modules });
@@ -75,7 +83,7 @@ async function problemOf(
     // A server that cannot be reached now is reported too, as every rollout would wait for it.
     if (!(error instanceof TerminalError || error instanceof RetryableError)) throw error;
     return {
-      key: key === "agent.config" && error instanceof InvalidInputError ? placeOf(error.path) : key,
+      key: agentKey !== undefined && error instanceof InvalidInputError ? placeOf(error.path, agentKey) : key,
       value: name,
       allowed: error instanceof InvalidInputError ? error.allowed : "an agent that can be built",
       message: describeError(error),
@@ -84,6 +92,7 @@ async function problemOf(
 }
 
 /** The key within the run file of a key within the agent's configuration. */
-function placeOf(path: string): string {
-  return path.startsWith("agent") ? path.replace(/^agent(?=\.)/, "agent.config") : `agent.config.${path}`;
+function placeOf(path: string, agentKey: string): string {
+  const config = `${agentKey}.config`;
+  return path.startsWith("agent") ? path.replace(/^agent(?=\.)/, config) : `${config}.${path}`;
 }

@@ -46,6 +46,8 @@ export interface JobEndpoint {
 /** A dataset row, or an environment with a seed. */
 export interface JobTask {
   readonly id: string;
+  /** Name of the part of a mix; absent = none. */
+  readonly part?: string;
   readonly environment:
     | { readonly name: string; readonly seed: number; readonly configJson: string }
     | undefined;

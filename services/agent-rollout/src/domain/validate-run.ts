@@ -16,9 +16,20 @@ import {
 } from "@hone/agents";
 import { ChatRenderer, ChatTemplateError, makeTokenizer, TokenizerLoadError } from "@hone/tokenizer";
 
+/** An agent as a run file holds it. */
+export interface WrittenAgent {
+  readonly name: string;
+  readonly config?: unknown;
+  readonly configPath?: string;
+}
+
 /** The parts of a run file that this service checks. */
 export interface RunParts {
-  readonly agent: { readonly name: string; readonly config?: unknown; readonly configPath?: string };
+  readonly agent: WrittenAgent;
+  /** Agents that parts of the tasks have, in place of the run's. */
+  readonly partAgents?: ReadonlyArray<{ readonly key: string; readonly agent: WrittenAgent }>;
+  /** Key of the first split or part of rows; absent = all tasks are environments. */
+  readonly rowsKey?: string;
   /** What the run's own modules export. */
   readonly own?: ModuleExports;
   readonly warmStart?: { readonly policy: string };
@@ -28,6 +39,8 @@ export interface RunParts {
     readonly key: string;
     readonly name: string;
     readonly config: unknown;
+    /** Key of the agent that plays in it. @default `agent` */
+    readonly agentKey?: string;
   }>;
 }
 
@@ -43,33 +56,43 @@ export interface RunProblem {
 /** @returns all problems, and not only the first. */
 export function validateRun(run: RunParts): RunProblem[] {
   return [
-    ...agentProblems(run),
+    ...agentProblems(run, AGENT_KEY, run.agent),
+    ...(run.partAgents ?? []).flatMap(({ key, agent }) => agentProblems(run, key, agent)),
     ...scriptProblems(run),
     ...run.environments.flatMap((environment) => environmentProblems(environment, run.own)),
     ...tokenizerProblems(run),
   ];
 }
 
-function agentProblems({ agent, environments, own }: RunParts): RunProblem[] {
+/** The key of the run's own agent. */
+const AGENT_KEY = "agent";
+
+function agentProblems(
+  { environments: all, partAgents = [], own }: RunParts,
+  agentKey: string,
+  agent: WrittenAgent,
+): RunProblem[] {
+  const environments = all.filter(({ agentKey: key = AGENT_KEY }) => key === agentKey);
   const ownAgents = own?.agents ?? {};
   const isOwn = Object.hasOwn(ownAgents, agent.name);
   const definition = isOwn ? ownAgents[agent.name] : agentOf(agent.name);
   if (definition === undefined) {
-    return at("agent.name", unknownName(agent.name, [...Object.keys(ownAgents), ...agentNames()]));
+    return at(`${agentKey}.name`, unknownName(agent.name, [...Object.keys(ownAgents), ...agentNames()]));
   }
   const problems: RunProblem[] = [];
   if (agent.configPath !== undefined && agent.config === undefined) {
     problems.push(
-      ...at("agent.configPath", [
+      ...at(`${agentKey}.configPath`, [
         {
           path: [],
           value: agent.configPath,
-          allowed: "inlined as agent.config: a published run file is self-contained",
+          allowed: `inlined as ${agentKey}.config: a published run file is self-contained`,
         },
       ]),
     );
   }
-  if (definition.needsEnvironment && environments.length === 0) {
+  // Where every part has an agent of its own, the run's plays nothing.
+  if (definition.needsEnvironment && environments.length === 0 && partAgents.length === 0) {
     problems.push(
       ...at("dataset.train.source", [
         { path: [], value: undefined, allowed: `"environment" for the agent ${agent.name}` },
@@ -86,13 +109,13 @@ function agentProblems({ agent, environments, own }: RunParts): RunProblem[] {
     );
   }
   const checked = checkConfig(definition.configSchema, agent.config ?? {});
-  if (checked.kind === "invalid") return [...problems, ...at("agent.config", checked.problems)];
+  if (checked.kind === "invalid") return [...problems, ...at(`${agentKey}.config`, checked.problems)];
   const unplayable = environments.flatMap((environment) => {
     const made = makeEnvironment(environment, own);
     const describe = (format?: ActionFormat) => made?.describe?.(format) ?? {};
     return made === undefined ? [] : (definition.checkEnvironment?.(checked.config, describe) ?? []);
   });
-  return [...problems, ...at("agent.config", unplayable.slice(0, 1))];
+  return [...problems, ...at(`${agentKey}.config`, unplayable.slice(0, 1))];
 }
 
 /** An environment that is not reset; undefined where {@link environmentProblems} reports what is wrong with it. */
@@ -105,7 +128,7 @@ function makeEnvironment(
   return checked?.kind === "valid" ? definition?.create(checked.config) : undefined;
 }
 
-function scriptProblems({ warmStart, environments, own }: RunParts): RunProblem[] {
+function scriptProblems({ warmStart, environments, rowsKey, own }: RunParts): RunProblem[] {
   if (warmStart === undefined) return [];
   const key = "warmStart.policy";
   if (scriptOf(warmStart.policy) === undefined) return at(key, unknownName(warmStart.policy, scriptNames()));
@@ -113,7 +136,7 @@ function scriptProblems({ warmStart, environments, own }: RunParts): RunProblem[
     const made = makeEnvironment(environment, own);
     return made === undefined || made.legalActions !== undefined;
   });
-  if (isPlayable && environments.length > 0) return [];
+  if (isPlayable && environments.length > 0 && rowsKey === undefined) return [];
   return at(key, [
     {
       path: [],

@@ -1,7 +1,15 @@
 /** Answers `hone.v1.agent-rollout.validate`: whether the agent, environments and script of a run are known and configured correctly. */
 
 import { create } from "@bufbuild/protobuf";
-import { ConfigError, type RunConfig, resolveRunConfig } from "@hone/config";
+import {
+  agentOfPart,
+  ConfigError,
+  modulesOf,
+  pathText,
+  type RunConfig,
+  resolveRunConfig,
+  taskPartsOf,
+} from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
 import {
   ProblemSchema,
@@ -9,10 +17,11 @@ import {
   ValidateReplySchema,
   type ValidateRequest,
 } from "@hone/proto-gen/run";
+import type { ChosenAgent } from "../domain/agent-choice.ts";
 import { checkAgents, type RowsOfSplit } from "../domain/check-agents.ts";
 import type { Endpoints } from "../domain/endpoints.ts";
 import type { RolloutDependencies } from "../domain/run-rollout.ts";
-import { type RunParts, type RunProblem, validateRun } from "../domain/validate-run.ts";
+import { type RunParts, type RunProblem, validateRun, type WrittenAgent } from "../domain/validate-run.ts";
 
 /** What validation uses. */
 export interface ValidateParts
@@ -35,14 +44,36 @@ async function problemsOf(configJson: string, parts: ValidateParts): Promise<rea
   try {
     const run = resolveRunConfig(parseJson(configJson));
     const { agent } = run;
-    const modules = await parts.modules.load(agent.modules ?? []);
+    const modules = await parts.modules.load(modulesOf(run));
     const problems = [
       ...validateRun({ ...partsOf(run), own: modules.exports }),
       ...endpointProblems(run, parts.endpoints),
     ];
     if (problems.length > 0) return problems;
-    const chosen = { name: agent.name, configJson: agent.config && JSON.stringify(agent.config) };
-    return await checkAgents(chosen, await parts.rowsOf(run), { ...parts, modules });
+    const rows = await parts.rowsOf(run);
+    const checks = [
+      checkAgents(
+        "agent",
+        chosenOf(agent),
+        rows.filter(({ part = "" }) => agentOfPart(run, part) === agent),
+        {
+          ...parts,
+          modules,
+        },
+      ),
+      ...ownAgentsOf(run).map(([key, own]) =>
+        checkAgents(
+          key,
+          chosenOf(own),
+          rows.filter(({ part = "" }) => agentOfPart(run, part) === own),
+          {
+            ...parts,
+            modules,
+          },
+        ),
+      ),
+    ];
+    return (await Promise.all(checks)).flat();
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;
     if (error instanceof InvalidInputError) {
@@ -60,6 +91,10 @@ async function problemsOf(configJson: string, parts: ValidateParts): Promise<rea
   }
 }
 
+function chosenOf({ name, config }: RunConfig["agent"]): ChosenAgent {
+  return { name, configJson: config && JSON.stringify(config) };
+}
+
 function endpointProblems({ trainer }: RunConfig, { keys }: Endpoints): RunProblem[] {
   const { keyVariable, baseUrl = "" } = trainer.eval.endpoint ?? {};
   if (keyVariable === undefined) return [];
@@ -74,22 +109,44 @@ function endpointProblems({ trainer }: RunConfig, { keys }: Endpoints): RunProbl
 }
 
 function partsOf(run: RunConfig): RunParts {
-  const { agent, warmStart, dataset, model } = run;
+  const { agent, warmStart, model } = run;
+  const parts = taskPartsOf(run);
+  const rows = parts.find(({ tasks }) => tasks.source !== "environment");
+  const agentKeys = new Map(ownAgentsOf(run).map(([key, own]) => [own, key]));
   // The trainer checks the tokenizer of a pretrained model, as it has the files.
   const tokenizer = "init" in model ? model.init.tokenizer : "";
   return {
-    agent: {
-      name: agent.name,
-      ...(agent.config !== undefined && { config: agent.config }),
-      ...(agent.configPath !== undefined && { configPath: agent.configPath }),
-    },
+    agent: writtenAgent(agent),
+    partAgents: ownAgentsOf(run).map(([key, own]) => ({ key, agent: writtenAgent(own) })),
+    ...(rows !== undefined && { rowsKey: pathText(rows.path) }),
     ...(warmStart?.policy !== undefined && { warmStart: { policy: warmStart.policy } }),
     ...(typeof tokenizer !== "string" && { tokenizerFiles: tokenizer.files }),
-    environments: (["train", "eval"] as const).flatMap((split) => {
-      const source = dataset[split];
-      return source?.source === "environment"
-        ? [{ key: `dataset.${split}`, name: source.environment, config: source.config }]
-        : [];
+    environments: parts.flatMap(({ path, name, tasks }) => {
+      if (tasks.source !== "environment") return [];
+      const agentKey = agentKeys.get(agentOfPart(run, name));
+      return [
+        {
+          key: pathText(path),
+          name: tasks.environment,
+          config: tasks.config,
+          ...(agentKey !== undefined && { agentKey }),
+        },
+      ];
     }),
   };
+}
+
+function writtenAgent({ name, config, configPath }: RunConfig["agent"]): WrittenAgent {
+  return {
+    name,
+    ...(config !== undefined && { config }),
+    ...(configPath !== undefined && { configPath }),
+  };
+}
+
+/** The agents that parts of the tasks have of their own, with their keys. */
+function ownAgentsOf(run: RunConfig): [key: string, agent: RunConfig["agent"]][] {
+  return taskPartsOf(run).flatMap(({ path, part }) =>
+    part?.agent === undefined ? [] : [[pathText([...path.slice(0, -1), "agent"]), part.agent]],
+  );
 }

@@ -97,15 +97,16 @@ function decodeEndpoint(endpoint: WireJob["endpoint"]): JobEndpoint | undefined 
 }
 
 function decodeTask(task: NonNullable<WireJob["task"]>): JobTask {
+  const named = { id: task.id, ...(task.part !== "" && { part: task.part }) };
   if (task.environment === "") {
     return {
-      id: task.id,
+      ...named,
       environment: undefined,
       row: decodeRow(task.rowJson),
     };
   }
   return {
-    id: task.id,
+    ...named,
     environment: {
       name: task.environment,
       seed: safeInteger(task.environmentSeed, "environment_seed"),

@@ -1,7 +1,7 @@
 /** Asks the dataset service for the first rows of a run's datasets. */
 
 import { create } from "@bufbuild/protobuf";
-import type { RunConfig } from "@hone/config";
+import { pathText, type RunConfig, type TaskPart, taskPartsOf } from "@hone/config";
 import { parseJson } from "@hone/core";
 import { type Bus, BusUnavailableError, request, subjects } from "@hone/messaging";
 import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
@@ -12,39 +12,36 @@ const CHECKED_ROWS = 64;
 const TIMEOUT_MS = 5_000;
 
 /** Leaves out splits whose rows the dataset service cannot give; that service reports why when it validates the run. */
-export async function rowsOfRun(bus: Bus, { dataset }: RunConfig): Promise<RowsOfSplit[]> {
-  const splits = (["train", "eval"] as const).flatMap((split) => {
-    const source = dataset[split];
-    return source === undefined || source.source === "environment" ? [] : [{ split, source }];
-  });
-  const found = await Promise.all(
-    splits.map(async ({ split, source }) => {
-      const key = `dataset.${split}.path`;
-      const message = create(BatchRequestSchema, {
-        sourceJson: JSON.stringify(source),
-        count: CHECKED_ROWS,
-        shuffled: false,
-      });
-      try {
-        const options = { timeoutMs: TIMEOUT_MS };
-        const reply = await request(
-          bus,
-          subjects.datasetBatch(),
-          BatchRequestSchema,
-          message,
-          BatchReplySchema,
-          options,
-        );
-        // A batch repeats the rows of a short dataset.
-        const tasks = reply.tasks.slice(0, Number(reply.size));
-        return { key, rows: tasks.map(({ id, rowJson }) => ({ id, row: rowOf(rowJson) })) };
-      } catch (error) {
-        if (!(error instanceof BusUnavailableError)) throw error;
-        return { key, rows: [] };
-      }
-    }),
-  );
+export async function rowsOfRun(bus: Bus, run: RunConfig): Promise<RowsOfSplit[]> {
+  const sources = taskPartsOf(run).filter(({ tasks }) => tasks.source !== "environment");
+  const found = await Promise.all(sources.map((source) => firstRowsOf(bus, source)));
   return found.filter(({ rows }) => rows.length > 0);
+}
+
+async function firstRowsOf(bus: Bus, { path, name, tasks: source }: TaskPart): Promise<RowsOfSplit> {
+  const place = { key: `${pathText(path)}.path`, ...(name !== "" && { part: name }) };
+  const message = create(BatchRequestSchema, {
+    sourceJson: JSON.stringify(source),
+    count: CHECKED_ROWS,
+    shuffled: false,
+  });
+  try {
+    const options = { timeoutMs: TIMEOUT_MS };
+    const reply = await request(
+      bus,
+      subjects.datasetBatch(),
+      BatchRequestSchema,
+      message,
+      BatchReplySchema,
+      options,
+    );
+    // A batch repeats the rows of a short dataset.
+    const tasks = reply.tasks.slice(0, Number(reply.size));
+    return { ...place, rows: tasks.map(({ id, rowJson }) => ({ id, row: rowOf(rowJson) })) };
+  } catch (error) {
+    if (!(error instanceof BusUnavailableError)) throw error;
+    return { ...place, rows: [] };
+  }
 }
 
 function rowOf(json: string): Readonly<Record<string, unknown>> {

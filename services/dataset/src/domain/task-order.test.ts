@@ -3,7 +3,7 @@ import { describe, test } from "node:test";
 import { fuzz } from "@hone/testing/fuzz";
 import fc from "fast-check";
 import type { Task } from "./task.ts";
-import { mixedOrder, plainOrder } from "./task-order.ts";
+import { mixedOrder, namedOrder, plainOrder } from "./task-order.ts";
 
 /** A source whose tasks have its name and their number as id. */
 const sourceOf = (name: string, size: number) =>
@@ -85,13 +85,35 @@ describe("mixedOrder()", () => {
     assert.notDeepEqual(idsOf(one), idsOf(other));
   });
 
-  test("gives one part after the other, each task once, when it is not shuffled", async () => {
+  test("gives each task once when it is not shuffled, with the tasks of each part spread evenly", async () => {
     const mix = mixedOrder([
       { weight: 5, order: sourceOf("a", 2) },
-      { weight: 1, order: sourceOf("b", 3) },
+      { weight: 1, order: sourceOf("b", 4) },
     ]);
-    assert.equal(mix.size, 5);
-    const tasks = await mix.take({ runSeed: 0, cursor: 0, count: 6, isShuffled: false });
-    assert.deepEqual(idsOf(tasks), ["a:0", "a:1", "b:0", "b:1", "b:2", "a:0"]);
+    assert.equal(mix.size, 6);
+    const tasks = await mix.take({ runSeed: 0, cursor: 0, count: 8, isShuffled: false });
+    assert.deepEqual(idsOf(tasks), ["b:0", "a:0", "b:1", "b:2", "a:1", "b:3", "b:0", "a:0"]);
+  });
+
+  test("gives every step exactly the tasks that the parts ask for", async () => {
+    const mix = mixedOrder([
+      { weight: 1, groups: 5, order: sourceOf("a", 100) },
+      { weight: 1, groups: 3, order: sourceOf("b", 100) },
+    ]);
+    const orders = new Set<string>();
+    for (let step = 0; step < 20; step++) {
+      const ids = idsOf(await mix.take({ ...stretch, cursor: step * 8, count: 8 }));
+      assert.equal(ids.filter((id) => id.startsWith("a:")).length, 5);
+      orders.add(ids.map(([part]) => part).join(""));
+    }
+    assert.ok(orders.size > 5, "the places of the parts differ from step to step");
+  });
+});
+
+describe("namedOrder()", () => {
+  test("puts the name of its part into a task and its id", async () => {
+    const order = namedOrder(sourceOf("rows", 2), "sums");
+    const [task] = await order.take({ ...stretch, count: 1, isShuffled: false });
+    assert.deepEqual(task, { kind: "row", id: "sums/rows:0", rowJson: "{}", part: "sums" });
   });
 });

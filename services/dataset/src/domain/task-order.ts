@@ -5,7 +5,9 @@
  * repeats. The positions of a mix are divided into cycles. In a cycle each part has a fixed number of places (by the
  * largest remainder method), and the places are shuffled differently in each cycle. So which part stands at a position,
  * and which of the part's tasks, is a function of the position alone, and a restarted run continues where it was.
- * A mix that is not shuffled, as in an evaluation, gives one part after the other, each task once.
+ * Where the parts say how many tasks of a step are theirs, a cycle is a step, and has exactly these.
+ * A mix that is not shuffled, as in an evaluation, gives each task once, with each part's tasks spread evenly, so that the
+ * first tasks are of all parts in proportion to their sizes.
  */
 
 import { deriveSeed } from "@hone/core";
@@ -25,6 +27,8 @@ export interface TaskOrder {
 export interface MixPart {
   /** Above 0. */
   readonly weight: number;
+  /** The part's places in a cycle, given for all parts or for none. */
+  readonly groups?: number | undefined;
   readonly order: TaskOrder;
 }
 
@@ -36,13 +40,25 @@ export function plainOrder(source: TaskSource): TaskOrder {
   };
 }
 
-/** Places of a cycle. Shares are exact to a thousandth, and already a batch comes close to them. */
+/** The order of a named part of a mix: its tasks carry the name, also in their ids, as parts may share tasks. */
+export function namedOrder(order: TaskOrder, part: string): TaskOrder {
+  return {
+    size: order.size,
+    async take(stretch) {
+      const tasks = await order.take(stretch);
+      return tasks.map((task) => ({ ...task, id: `${part}/${task.id}`, part }));
+    },
+  };
+}
+
+/** Places of a cycle by weights. Shares are exact to a thousandth, and already a batch comes close to them. */
 const CYCLE = 1_024;
 
 /** The order of a mix of several sources, by weight. */
 export function mixedOrder(parts: readonly MixPart[]): TaskOrder {
   const size = parts.reduce((sum, { order }) => sum + order.size, 0);
-  const places = placesOf(parts.map(({ weight }) => weight));
+  const given = parts.flatMap(({ groups = [] }) => groups);
+  const places = given.length > 0 ? given : placesOf(parts.map(({ weight }) => weight));
   return {
     size,
     async take(stretch) {
@@ -73,7 +89,7 @@ interface Draw {
   readonly position: number;
 }
 
-/** The number of places of each part in a cycle: at least one each, CYCLE in total. */
+/** The number of places of each part in a cycle by its weight: at least one each, CYCLE in total. */
 function placesOf(weights: readonly number[]): number[] {
   const total = weights.reduce((sum, weight) => sum + weight, 0);
   const free = CYCLE - weights.length;
@@ -89,29 +105,41 @@ function placesOf(weights: readonly number[]): number[] {
 
 function shuffledDraws(places: readonly number[], { runSeed, cursor, count }: Omit<Stretch, "size">): Draw[] {
   const owners = places.flatMap((number, part) => Array.from({ length: number }, () => part));
+  const cycleSize = owners.length;
   const draws: Draw[] = [];
   const end = cursor + count;
-  for (let cycle = Math.floor(cursor / CYCLE); cycle * CYCLE < end; cycle++) {
-    const placeAt = makePermutation(CYCLE, deriveSeed(runSeed, "mix-cycle", cycle));
+  for (let cycle = Math.floor(cursor / cycleSize); cycle * cycleSize < end; cycle++) {
+    const placeAt = makePermutation(cycleSize, deriveSeed(runSeed, "mix-cycle", cycle));
     const next = places.map((number) => cycle * number);
-    for (let at = 0; at < CYCLE; at++) {
+    for (let at = 0; at < cycleSize; at++) {
       const part = owners[placeAt(at)]!;
       const position = next[part]!++;
-      const place = cycle * CYCLE + at;
+      const place = cycle * cycleSize + at;
       if (place >= cursor && place < end) draws.push({ part, position });
     }
   }
   return draws;
 }
 
+/** The k-th of a part's n tasks stands at (k + 1/2) / n of the whole; of parts at the same place the first comes first. */
 function unshuffledDraws(sizes: readonly number[], { cursor, count }: Omit<Stretch, "size">): Draw[] {
   const size = sizes.reduce((sum, each) => sum + each, 0);
-  return Array.from({ length: count }, (_, index) => {
-    let position = (cursor + index) % size;
-    let part = 0;
-    while (position >= sizes[part]!) position -= sizes[part++]!;
-    return { part, position };
-  });
+  const draws: Draw[] = [];
+  let next = sizes.map(() => 0);
+  // From the beginning of the pass, as an evaluation does.
+  const begin = Math.floor(cursor / size) * size;
+  for (let at = begin; at < cursor + count; at++) {
+    if ((at - begin) % size === 0) next = sizes.map(() => 0);
+    let part = -1;
+    let place = Number.POSITIVE_INFINITY;
+    for (const [index, taken] of next.entries()) {
+      const own = (taken + 0.5) / sizes[index]!;
+      if (taken < sizes[index]! && own < place) [part, place] = [index, own];
+    }
+    const position = next[part]!++;
+    if (at >= cursor) draws.push({ part, position });
+  }
+  return draws;
 }
 
 /** The positions of one part, in order, as ranges of consecutive positions. */

@@ -1,6 +1,11 @@
 /** A task, which one or more rollouts try to solve. */
 
-export type Task =
+export type Task = TaskOfKind & {
+  /** Name of the part of a mix; absent where its source is no mix, or the part has no name. */
+  readonly part?: string;
+};
+
+type TaskOfKind =
   | {
       readonly kind: "environment";
       /** `<environment>:<seed>` */

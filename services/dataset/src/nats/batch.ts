@@ -31,14 +31,16 @@ export async function answerBatch(request: BatchRequest, parts: SourceParts): Pr
 }
 
 function taskToWire(task: Task) {
+  const { part = "" } = task;
   return task.kind === "environment"
     ? create(TaskSchema, {
         id: task.id,
+        part,
         environment: task.environment,
         environmentSeed: BigInt(task.seed),
         environmentConfigJson: task.configJson,
       })
-    : create(TaskSchema, { id: task.id, rowJson: task.rowJson });
+    : create(TaskSchema, { id: task.id, part, rowJson: task.rowJson });
 }
 
 function safeInteger(value: bigint, name: string): number {

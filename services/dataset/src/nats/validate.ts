@@ -110,7 +110,9 @@ async function filesOf(
       ? spec.parts.map(({ tasks }, index) => [`parts[${index}].tasks.path`, tasks] as const)
       : [["path", spec] as const];
   const opened = sources.map(async ([key, source]) =>
-    source.source === "http" ? [] : (await openFiles(source, parts)).map((file) => [key, file] as const),
+    source.source === "http" || source.source === "environment"
+      ? []
+      : (await openFiles(source, parts)).map((file) => [key, file] as const),
   );
   return (await Promise.all(opened)).flat();
 }

@@ -20,7 +20,9 @@ export async function answerScore(
     const scored = await Promise.all(
       episodes.map((episode) =>
         judgeEpisode(episode, context, () =>
-          judgesJson === undefined ? panels.ofRun(episode.runId) : panels.of(judgesJson),
+          judgesJson === undefined
+            ? panels.ofRun(episode.runId, episode.task?.part ?? "")
+            : panels.of(judgesJson),
         ),
       ),
     );

@@ -11,15 +11,12 @@ import {
 } from "@hone/proto-gen/run";
 import type { JudgeParts } from "../domain/judge-parts.ts";
 import { assemblePanel } from "../domain/panel.ts";
-import { judgesIn } from "./decode-judges.ts";
+import { judgeListsIn } from "./decode-judges.ts";
 
 /** Never rejects. */
 export async function answerValidate(request: ValidateRequest, parts: JudgeParts): Promise<ValidateReply> {
-  const parsed = parseJudges(judgesIn(request.configJson));
-  const problems =
-    parsed.kind === "problems"
-      ? parsed.problems
-      : (await Promise.all(parsed.judges.map((config, index) => problemOf(config, index, parts)))).flat();
+  const lists = await Promise.all(judgeListsIn(request.configJson).map((list) => problemsOf(list, parts)));
+  const problems = lists.flat();
   return create(ValidateReplySchema, {
     service: "judge",
     problems: problems.map(({ key, value, allowed, message }) =>
@@ -28,12 +25,21 @@ export async function answerValidate(request: ValidateRequest, parts: JudgeParts
   });
 }
 
-async function problemOf(config: JudgeConfig, index: number, parts: JudgeParts): Promise<ConfigProblem[]> {
+async function problemsOf(
+  { key, value }: { readonly key: string; readonly value: unknown },
+  parts: JudgeParts,
+): Promise<ConfigProblem[]> {
+  const parsed = parseJudges(value, key);
+  if (parsed.kind === "problems") return [...parsed.problems];
+  const problems = parsed.judges.map((config, index) => problemOf(config, `${key}[${index}]`, parts));
+  return (await Promise.all(problems)).flat();
+}
+
+async function problemOf(config: JudgeConfig, key: string, parts: JudgeParts): Promise<ConfigProblem[]> {
   try {
     await assemblePanel([config], parts);
     return [];
   } catch (error) {
-    const key = `judge[${index}]`;
     const allowed = "a judge that can be made";
     return [{ key, value: config, allowed, message: `\`${key}\` cannot be used: ${describeError(error)}` }];
   }

@@ -111,9 +111,9 @@ async function judgeItem(
 }
 
 /** C5 */
-async function panelOf(panels: RunPanels, { message: { runId }, deliveries }: WorkItem<Episode>) {
+async function panelOf(panels: RunPanels, { message: { runId, task }, deliveries }: WorkItem<Episode>) {
   try {
-    return await panels.ofRun(runId);
+    return await panels.ofRun(runId, task?.part ?? "");
   } catch (error) {
     const isPatient = !(error instanceof UnknownRunError) || deliveries < PATIENT_DELIVERIES;
     throw isPatient ? error : new TerminalError(error.code, error.message);

@@ -1,6 +1,6 @@
 /** Decodes judges from JSON. */
 
-import { type JudgeConfig, parseJudges } from "@hone/config";
+import { type JudgeConfig, judgesOfPart, parseJudges, type RunConfig } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
 
 /** @throws {InvalidInputError} when the text is not a list of judges. */
@@ -20,13 +20,37 @@ function refusal(message: string, cause?: unknown): InvalidInputError {
   return new InvalidInputError(message, { path: "judge", allowed: "a list of judges" }, { cause });
 }
 
-/** The value of `judge` in a run file; undefined where the text is not a run file. */
-export function judgesIn(configJson: string): unknown {
+/** The lists of judges in what should be a run file, each with its key; nothing is known of the values. */
+export function judgeListsIn(configJson: string): { readonly key: string; readonly value: unknown }[] {
+  const config = objectIn(configJson);
+  const dataset = Object(config.dataset) as Readonly<Record<string, unknown>>;
+  const ofParts = ["train", "eval"].flatMap((split) => {
+    const { parts } = Object(dataset[split]) as Readonly<Record<string, unknown>>;
+    if (!Array.isArray(parts)) return [];
+    return parts.map((part: unknown, index) => ({
+      key: `dataset.${split}.parts[${index}].judge`,
+      value: (Object(part) as Readonly<Record<string, unknown>>).judge,
+    }));
+  });
+  return [{ key: "judge", value: config.judge }, ...ofParts.filter(({ value }) => value !== undefined)];
+}
+
+/**
+ * The value of `judge` in a run file, or in the part of its tasks with that name, where it has judges of its own; undefined where
+ * the text is not a run file.
+ * @param part empty = the judges of the run.
+ */
+export function judgesIn(configJson: string, part = ""): unknown {
+  const { dataset, judge } = objectIn(configJson) as Partial<Pick<RunConfig, "dataset" | "judge">>;
+  if (part === "" || dataset === undefined || judge === undefined) return judge;
+  return judgesOfPart({ dataset, judge }, part);
+}
+
+function objectIn(json: string): Readonly<Record<string, unknown>> {
   try {
-    const config: unknown = parseJson(configJson);
-    return typeof config === "object" && config !== null ? Reflect.get(config, "judge") : undefined;
+    return Object(parseJson(json)) as Readonly<Record<string, unknown>>;
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
+    if (error instanceof SyntaxError) return {};
     throw error;
   }
 }

@@ -16,8 +16,8 @@ import { UnknownRunError } from "../errors.ts";
 import { judgesIn } from "./decode-judges.ts";
 import { Panels } from "./panels.ts";
 
-/** More than the number of runs that are active at the same time. */
-const MAX_RUNS = 64;
+/** More than the number of runs that are active at the same time, with the parts of their tasks. */
+const MAX_RUNS = 256;
 
 export class RunPanels extends Panels {
   readonly #bucket: Bucket<RunState>;
@@ -33,20 +33,21 @@ export class RunPanels extends Panels {
   }
 
   /**
-   * Gives the panel of a run.
+   * Gives the panel of a run, or of the part of its tasks that an episode is of.
    * @throws {UnknownRunError} for a run without a state, or the error with which a judge cannot be made.
    * @throws {BusUnavailableError} when the bus does not answer.
    */
-  async ofRun(runId: string): Promise<Panel> {
-    return this.of(await this.#judgesOf(runId));
+  async ofRun(runId: string, part: string): Promise<Panel> {
+    return this.of(await this.#judgesOf(runId, part));
   }
 
   /** Gives the run's judges as JSON. */
-  async #judgesOf(runId: string): Promise<string> {
-    const judges = this.#known.get(runId) ?? this.#read(runId);
+  async #judgesOf(runId: string, part: string): Promise<string> {
+    const key = `${runId}/${part}`;
+    const judges = this.#known.get(key) ?? this.#read(runId, part);
     // Marks it as the most recently used (J1).
-    this.#known.delete(runId);
-    this.#known.set(runId, judges);
+    this.#known.delete(key);
+    this.#known.set(key, judges);
     for (const oldest of this.#known.keys()) {
       if (this.#known.size <= MAX_RUNS) break;
       this.#known.delete(oldest);
@@ -54,16 +55,16 @@ export class RunPanels extends Panels {
     try {
       return await judges;
     } catch (error) {
-      if (this.#known.get(runId) === judges) this.#known.delete(runId);
+      if (this.#known.get(key) === judges) this.#known.delete(key);
       throw error;
     }
   }
 
-  async #read(runId: string): Promise<string> {
+  async #read(runId: string, part: string): Promise<string> {
     const state = (await this.#bucket.get(runId))?.value;
     if (state === undefined) {
       throw new UnknownRunError(runId);
     }
-    return JSON.stringify(judgesIn(state.configJson) ?? null);
+    return JSON.stringify(judgesIn(state.configJson, part) ?? null);
   }
 }

@@ -1,6 +1,7 @@
 /** Publishes rollout jobs. */
 
 import { create } from "@bufbuild/protobuf";
+import { agentOfPart, maxTurnsOfPart, modulesOf } from "@hone/config";
 import { messageIdOf, rolloutIdOf } from "@hone/core";
 import {
   type Bus,
@@ -90,19 +91,21 @@ export class JobPublisher implements JobQueue {
 
 function encodeJob(run: RunRecord, job: Job, tokenizer: { path: string; digest: string }): RolloutJob {
   const { config } = run;
+  const { part } = job.task;
+  const agent = agentOfPart(config, part);
   return create(RolloutJobSchema, {
     runId: run.runId,
     slot: slotToWire(job.slot),
     runSeed: BigInt(config.seed),
     task: create(TaskSchema, job.task),
-    agentName: config.agent.name,
-    ...(config.agent.config === undefined ? {} : { agentConfigJson: JSON.stringify(config.agent.config) }),
-    agentModules: [...(config.agent.modules ?? [])],
+    agentName: agent.name,
+    ...(agent.config === undefined ? {} : { agentConfigJson: JSON.stringify(agent.config) }),
+    agentModules: modulesOf(config),
     ...(job.scriptedPolicy === undefined ? {} : { scriptedPolicy: job.scriptedPolicy }),
     ...endpointOf(job),
     sampling: create(SamplingSchema, job.sampling),
     limits: create(RolloutLimitsSchema, {
-      maxTurns: config.rollout.maxTurns,
+      maxTurns: maxTurnsOfPart(config, part),
       maxContextTokens: config.rollout.maxContextTokens,
       deadlineMs: job.deadlineMs ?? config.rollout.deadlineMs,
       maxAttempts: config.rollout.maxAttempts,

@@ -285,6 +285,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
       environmentSeed: BigInt(request.cursor + i),
       environmentConfigJson: "",
       rowJson: "",
+      part: "",
     }));
     return { tasks, size: EVAL_SIZE };
   }
@@ -316,6 +317,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
       environmentSeed: 0n,
       environmentConfigJson: "",
       rowJson: JSON.stringify(row),
+      part: "",
     }));
     return { tasks, size: this.rows.length };
   }

@@ -4,8 +4,9 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { describeError } from "@hone/core";
 import { ConfigError } from "../../errors.ts";
-import { problemMessage } from "../../problems.ts";
+import { pathText, problemMessage } from "../../problems.ts";
 import type { RunConfig } from "../schema/schema.ts";
+import type { TaskSource } from "../schema/sources.ts";
 import { parseYaml, textFromBytes } from "./parse-text.ts";
 
 /** The files of a tokenizer; the first is required. */
@@ -25,12 +26,41 @@ const MAX_FILE_BYTES = 12 * 1024 * 1024;
  * @throws {ConfigError} that names the key, when a file is missing, too large, outside the folder or broken.
  */
 export async function inlineFiles(run: RunConfig, baseFolder: string): Promise<RunConfig> {
-  const { configPath, ...agent } = run.agent;
   return {
     ...run,
-    agent: configPath === undefined ? agent : { ...agent, config: await agentConfig(configPath, baseFolder) },
+    agent: await inlineAgent(run.agent, baseFolder, ["agent"]),
+    dataset: await inlineParts(run.dataset, baseFolder),
     model: await inlineModel(run.model, baseFolder),
     ...(await inlineOtherModels(run, baseFolder)),
+  };
+}
+
+async function inlineAgent<T extends RunConfig["agent"]>(
+  { configPath, ...agent }: T,
+  baseFolder: string,
+  path: readonly PropertyKey[],
+): Promise<Omit<T, "configPath">> {
+  if (configPath === undefined) return agent;
+  const config = await readObjectBelow(baseFolder, configPath, pathText([...path, "configPath"]));
+  return { ...agent, config };
+}
+
+/** The agents of the parts of mixes. */
+async function inlineParts(dataset: RunConfig["dataset"], baseFolder: string): Promise<RunConfig["dataset"]> {
+  const inlined = async <T extends TaskSource | undefined>(source: T, split: string): Promise<T> => {
+    if (source?.source !== "mix") return source;
+    const parts = source.parts.map(async (part, index) => {
+      if (part.agent === undefined) return part;
+      const path = ["dataset", split, "parts", index, "agent"];
+      return { ...part, agent: await inlineAgent(part.agent, baseFolder, path) };
+    });
+    return { ...source, parts: await Promise.all(parts) };
+  };
+  const { train, eval: evaluation, ...rest } = dataset;
+  return {
+    ...rest,
+    train: await inlined(train, "train"),
+    ...(evaluation !== undefined && { eval: await inlined(evaluation, "eval") }),
   };
 }
 
@@ -70,10 +100,6 @@ async function inlineModel(model: RunConfig["model"], baseFolder: string): Promi
   const { tokenizer } = model.init;
   if (typeof tokenizer !== "string") return model;
   return { init: { ...model.init, tokenizer: { files: await tokenizerFiles(tokenizer, baseFolder) } } };
-}
-
-async function agentConfig(configPath: string, baseFolder: string): Promise<Record<string, unknown>> {
-  return readObjectBelow(baseFolder, configPath, "agent.configPath");
 }
 
 /**

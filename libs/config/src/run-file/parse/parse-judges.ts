@@ -12,13 +12,22 @@ export type ParsedJudges =
 
 const schema = z.object({ judge: judgesSchema.unwrap() });
 
-/** Checks a list of judges and fills in every default. The keys of its problems begin with `judge`, as in a run file. */
-export function parseJudges(value: unknown): ParsedJudges {
+/**
+ * Checks a list of judges and fills in every default.
+ * @param key of the list in the run file, with which the keys of its problems begin.
+ */
+export function parseJudges(value: unknown, key = "judge"): ParsedJudges {
   const input = { judge: value };
   const parsed = schema.safeParse(input);
   if (parsed.success) return { kind: "judges", judges: parsed.data.judge };
   return {
     kind: "problems",
-    problems: problemsOf(parsed.error.issues, input, (path) => knownKeys(schema, path, input)),
+    problems: problemsOf(parsed.error.issues, input, (path) => knownKeys(schema, path, input)).map(
+      (problem) => ({
+        ...problem,
+        key: problem.key.replace(/^judge/, key),
+        message: problem.message.replace("`judge", `\`${key}`),
+      }),
+    ),
   };
 }

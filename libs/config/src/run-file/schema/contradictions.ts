@@ -9,20 +9,17 @@ import {
   readsValues,
   turnRewardKey,
 } from "@hone/rl";
+import type { Contradiction } from "./contradiction.ts";
 import { GROUND_TRUTH_JUDGES } from "./judges.ts";
+import { curriculumContradictions, mixContradictions } from "./mix-contradictions.ts";
 import { isTraining, trainingQuantization } from "./run-kind.ts";
 import type { RunConfig } from "./schema.ts";
+import { judgesOfPart, type TaskPart, taskPartsOf } from "./task-parts.ts";
 
 /** The trainer holds all episodes of a step in memory, and the queue all jobs of a step. */
 export const MAX_ROLLOUTS_PER_STEP = 50_000;
 /** Held-out tasks of one evaluation, each played with sampling and greedily. */
 export const MAX_EVAL_TASKS = 20_000;
-
-/** The key that contradicts another, and what is allowed there. */
-export interface Contradiction {
-  readonly path: PropertyKey[];
-  readonly allowed: string;
-}
 
 type Checked = Pick<
   RunConfig,
@@ -38,13 +35,11 @@ export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* criticContradictions(run);
   yield* distillationContradictions(run);
   yield* evaluationContradictions(run);
+  yield* mixContradictions(run);
   yield* judgeContradictions(run);
   yield* turnContradictions(run);
   yield* rewardContradictions(run);
-  const { curriculum } = run.dataset;
-  if (curriculum !== undefined && curriculum.low > curriculum.high) {
-    yield { path: ["dataset", "curriculum", "low"], allowed: `at most high (${curriculum.high})` };
-  }
+  yield* curriculumContradictions(run.dataset.curriculum, ["dataset", "curriculum"]);
   yield* warmStartContradictions(run);
   yield* replayContradictions(run);
   if (!isTraining(run) && run.dataset.eval === undefined) {
@@ -107,15 +102,32 @@ function* rewardContradictions({ algorithm, rollout }: Checked): Generator<Contr
 }
 
 /** Problems that a judge would otherwise find with every episode, so that all episodes would be lost. */
-function* judgeContradictions({ dataset, judge }: Checked): Generator<Contradiction> {
-  const isOfEnvironments = [dataset.train, dataset.eval].some((source) => source?.source === "environment");
-  for (const [index, { kind, dataSources }] of judge.entries()) {
-    if (!isOfEnvironments) continue;
+function* judgeContradictions(run: Checked): Generator<Contradiction> {
+  const parts = taskPartsOf(run);
+  const isOfEnvironments = parts.some(
+    ({ name, tasks }) => isPlayed(tasks) && judgesOfPart(run, name) === run.judge,
+  );
+  if (isOfEnvironments) yield* environmentJudges(run.judge, ["judge"]);
+  for (const { path, tasks, part } of parts) {
+    if (part?.judge !== undefined && isPlayed(tasks)) {
+      yield* environmentJudges(part.judge, [...path.slice(0, -1), "judge"]);
+    }
+  }
+}
+
+/** Whether the tasks are environments and not rows. */
+function isPlayed({ source }: TaskPart["tasks"]): boolean {
+  return source === "environment";
+}
+
+/** Judges that read what only rows have. */
+function* environmentJudges(judges: RunConfig["judge"], path: PropertyKey[]): Generator<Contradiction> {
+  for (const [index, { kind, dataSources }] of judges.entries()) {
     if (dataSources !== undefined) {
-      yield { path: ["judge", index, "dataSources"], allowed: "left out where tasks are environments" };
+      yield { path: [...path, index, "dataSources"], allowed: "left out where tasks are environments" };
     } else if (GROUND_TRUTH_JUDGES.has(kind)) {
       const allowed = `another kind, as "${kind}" compares with the ground truth of rows and an environment has none`;
-      yield { path: ["judge", index, "kind"], allowed };
+      yield { path: [...path, index, "kind"], allowed };
     }
   }
 }
@@ -299,15 +311,17 @@ function* evaluationContradictions({ dataset, trainer, warmStart }: Checked): Ge
     if (tasks !== undefined) yield { path: [...path, "tasks"], allowed };
     return;
   }
-  if (source.source !== "environment") return;
-  const count = source.seeds.to - source.seeds.from;
+  const parts = taskPartsOf({ dataset }).filter(({ split }) => split === "eval");
+  const sizes = parts.map(({ tasks: { source: kind, ...part } }) =>
+    kind === "environment" && "seeds" in part ? part.seeds.to - part.seeds.from : undefined,
+  );
+  const count = sizes.reduce<number>((sum, size = 0) => sum + size, 0);
   if (count > MAX_EVAL_TASKS) {
-    yield {
-      path: ["dataset", "eval", "seeds", "to"],
-      allowed: `at most ${source.seeds.from + MAX_EVAL_TASKS}: an evaluation has at most ${MAX_EVAL_TASKS} tasks`,
-    };
+    const last = parts.findLast((_, index) => sizes[index] !== undefined)!;
+    const allowed = `less, as an evaluation has at most ${MAX_EVAL_TASKS} tasks, and not ${count}`;
+    yield { path: [...last.path, "seeds", "to"], allowed };
   }
-  if (tasks !== undefined && count > 0 && tasks > count) {
+  if (tasks !== undefined && sizes.every((size) => size !== undefined) && count > 0 && tasks > count) {
     yield { path: [...path, "tasks"], allowed: `at most the ${count} tasks of dataset.eval` };
   }
 }

@@ -1,11 +1,16 @@
 /** The sources of a run's tasks. docs/data.md describes the same for users. */
 
+import { curriculumSchema } from "@hone/rl";
 import { z } from "zod";
+import { agentSchema } from "./agent.ts";
 import { isHttpUrl } from "./http-url.ts";
+import { judgesSchema } from "./judges.ts";
 
 const MAX_NAME_CHARACTERS = 128;
 const MAX_PATH_CHARACTERS = 1_024;
 const MAX_PARTS = 64;
+/** A step has no more tasks. */
+const MAX_GROUPS = 10_000;
 
 const seedNumber = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const path = z.string().min(1).max(MAX_PATH_CHARACTERS);
@@ -80,13 +85,39 @@ export const fileSourceSchema = z.discriminatedUnion("source", [
 
 const rowSource = z.discriminatedUnion("source", [jsonlSource, parquetSource, huggingFaceSource, httpSource]);
 
-/** A mix of several sources of rows, drawn in proportion to their weights. Each source starts again when it is at its end. */
+const partSource = z.discriminatedUnion("source", [environmentSource, ...rowSource.options]);
+
+/** A part of a mix: tasks of one kind, with what is their own. */
+const mixPart = z
+  .strictObject({
+    /** Distinguishes the part in figures, tasks and spans. @default the name of its environment; none for rows */
+    name: z
+      .string()
+      .regex(/^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/, "1 to 64 characters out of letters, digits, _, . and -")
+      .optional(),
+    /** The part's share of the tasks, in proportion to the other weights. @default 1 */
+    weight: z.number().positive().optional(),
+    /** In place of the weight: how many tasks of each step are the part's. */
+    groups: z.number().int().min(1).max(MAX_GROUPS).optional(),
+    tasks: partSource,
+    /** Who plays the part's tasks. @default the run's agent; in the evaluation, that of the training part of the same name */
+    agent: agentSchema.optional(),
+    /** Who judges them. @default as the agent */
+    judge: judgesSchema.unwrap().optional(),
+    /** Most turns of a rollout. @default as the agent */
+    maxTurns: z.number().int().min(1).max(1_000).optional(),
+    /** Which of the part's tasks are trained. @default dataset.curriculum */
+    curriculum: curriculumSchema.optional(),
+  })
+  .transform(({ name, ...part }) => {
+    const given = name ?? (part.tasks.source === "environment" ? part.tasks.environment : undefined);
+    return { ...(given !== undefined && { name: given }), ...part };
+  });
+
+/** A mix of several sources. Each starts again when it is at its end. */
 const mixSource = z.strictObject({
   source: z.literal("mix"),
-  parts: z
-    .array(z.strictObject({ weight: z.number().positive().default(1), tasks: rowSource }))
-    .min(1)
-    .max(MAX_PARTS),
+  parts: z.array(mixPart).min(1).max(MAX_PARTS),
 });
 
 export const taskSourceSchema = z.discriminatedUnion("source", [
@@ -100,6 +131,9 @@ export const taskSourceSchema = z.discriminatedUnion("source", [
 
 export type TaskSource = z.output<typeof taskSourceSchema>;
 export type FileSource = z.output<typeof fileSourceSchema>;
+/** A source that is not a mix. */
+export type PartSource = z.output<typeof partSource>;
+export type MixPart = z.output<typeof mixPart>;
 /** A source of rows that is not a mix. */
 export type RowSource = z.output<typeof rowSource>;
 export type RowFilter = NonNullable<z.output<typeof filter>>;

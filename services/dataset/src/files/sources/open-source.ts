@@ -1,10 +1,10 @@
 /** Opens the source of tasks that a run file describes. */
 
-import type { BoundKeys, RowSource } from "@hone/config";
+import type { BoundKeys, PartSource, RowSource } from "@hone/config";
 import { InvalidInputError, unreachable } from "@hone/core";
 import { environmentSource } from "../../domain/environment-source.ts";
 import type { SourceSpec } from "../../domain/source-spec.ts";
-import { mixedOrder, plainOrder, type TaskOrder } from "../../domain/task-order.ts";
+import { mixedOrder, namedOrder, plainOrder, type TaskOrder } from "../../domain/task-order.ts";
 import { SourceError } from "../../errors.ts";
 import type { JsonlFile } from "../jsonl-file.ts";
 import { isParquet, type RowFiles } from "../row-files.ts";
@@ -24,23 +24,22 @@ export interface SourceParts {
 /** @throws {SourceError} when the source is empty or cannot be read; {RetryableError} when it may be readable later. */
 export async function openSource(spec: SourceSpec, parts: SourceParts): Promise<TaskOrder> {
   switch (spec.source) {
-    case "environment":
-      return plainOrder(environmentSource(spec));
     case "mix": {
       const orders = await Promise.all(
-        spec.parts.map(async ({ weight, tasks }, index) => ({
-          weight,
-          order: await atKey(`parts[${index}].tasks`, () => openRows(tasks, parts)),
-        })),
+        spec.parts.map(async ({ name, weight = 1, groups, tasks }, index) => {
+          const order = await atKey(`parts[${index}].tasks`, () => openPart(tasks, parts));
+          return { weight, groups, order: name === undefined ? order : namedOrder(order, name) };
+        }),
       );
       return mixedOrder(orders);
     }
     default:
-      return openRows(spec, parts);
+      return openPart(spec, parts);
   }
 }
 
-async function openRows(spec: RowSource, parts: SourceParts): Promise<TaskOrder> {
+async function openPart(spec: PartSource, parts: SourceParts): Promise<TaskOrder> {
+  if (spec.source === "environment") return plainOrder(environmentSource(spec));
   if (spec.source !== "http") return plainOrder(fileSource(await openFiles(spec, parts)));
   const { url, keyVariable } = spec;
   const key = keyVariable === undefined ? undefined : keyFor(keyVariable, url, parts.keys);

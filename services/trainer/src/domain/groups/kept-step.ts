@@ -76,6 +76,8 @@ const stepSchema = z.strictObject({
       environmentSeed: z.string().regex(/^-?\d+$/),
       environmentConfigJson: z.string(),
       rowJson: z.string(),
+      // Absent in the files of earlier releases.
+      part: z.string().default(""),
     }),
   ),
   surplusCount: count,
@@ -108,12 +110,13 @@ export function writeKeptStep(groups: KeptStep): Promise<Buffer> {
       rollouts: group.rollouts.map(toJson),
       ...(group.baseline !== undefined && { baseline: toJson(group.baseline) }),
     })),
-    tasks: groups.tasks.map(({ id, environment, environmentSeed, environmentConfigJson, rowJson }) => ({
+    tasks: groups.tasks.map(({ id, environment, environmentSeed, environmentConfigJson, rowJson, part }) => ({
       id,
       environment,
       environmentSeed: String(environmentSeed),
       environmentConfigJson,
       rowJson,
+      part,
     })),
     surplusCount,
     unneededCount,

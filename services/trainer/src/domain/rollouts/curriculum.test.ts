@@ -12,6 +12,7 @@ const ask = async (cursor: number, count: number): Promise<Task[]> =>
     environment: "",
     environmentSeed: 0n,
     environmentConfigJson: "",
+    part: "",
     rowJson: "{}",
   }));
 
@@ -26,7 +27,7 @@ const namesOf = ({ tasks }: { tasks: readonly Task[] }) => tasks.map(({ id }) =>
 
 describe("Curriculum", () => {
   test("continues where the previous step stopped, and skips tasks that are too easy or too hard", async () => {
-    const curriculum = new Curriculum(CONFIG, 1);
+    const curriculum = new Curriculum(new Map([["", CONFIG]]), 1);
     const first = await curriculum.choose(0, 4, ask);
     assert.deepEqual([namesOf(first), first.cursors, first.nextCursor], [NAMES, [0, 1, 2, 3], 4]);
     curriculum.record([visit("easy", 1), visit("hard", 0), visit("right", 0.5)]);
@@ -36,17 +37,35 @@ describe("Curriculum", () => {
   });
 
   test("completes a step with rejected tasks when it has considered as many as it may", async () => {
-    const curriculum = new Curriculum(CONFIG, 1);
+    const curriculum = new Curriculum(new Map([["", CONFIG]]), 1);
     curriculum.record(NAMES.map((name) => visit(name, 1)));
     const chosen = await curriculum.choose(4, 2, ask);
     assert.deepEqual([namesOf(chosen), chosen.cursors], [NAMES.slice(0, 2), [4, 5]]);
     assert.equal(chosen.nextCursor, 4 + 2 * 16);
   });
 
+  test("asks each part of a mix by itself, and takes every task of a part without one", async () => {
+    const curriculum = new Curriculum(new Map([["lake", CONFIG]]), 7);
+    const names = ["lake/easy", "rows/easy", "lake/right"];
+    const askParts = async (cursor: number, count: number) =>
+      (await ask(cursor, count)).map((task, i) => {
+        const id = names[(cursor + i) % names.length]!;
+        return { ...task, id, part: id.split("/")[0]! };
+      });
+    curriculum.record([visit("lake/easy", 1), visit("rows/easy", 1), visit("lake/right", 0.5)]);
+    assert.deepEqual(namesOf(await curriculum.choose(0, 4, askParts)), [
+      "rows/easy",
+      "lake/right",
+      "rows/easy",
+      "lake/right",
+    ]);
+  });
+
   test("chooses the same tasks again from the stored visits", async () => {
     const config = { ...CONFIG, chance: 0.5 };
     const visits = NAMES.map((name, i) => visit(name, i % 2, 40));
-    const [one, other] = [new Curriculum(config, 7), new Curriculum(config, 7)];
+    const configs = new Map([["", config]]);
+    const [one, other] = [new Curriculum(configs, 7), new Curriculum(configs, 7)];
     one.record(visits.slice(0, 1));
     one.record(visits.slice(1));
     other.record(visits);

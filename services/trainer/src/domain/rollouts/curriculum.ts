@@ -26,15 +26,21 @@ export interface ChosenTasks {
 }
 
 export class Curriculum {
-  readonly #history: TaskHistory;
+  readonly #histories: ReadonlyMap<string, TaskHistory>;
 
-  constructor(config: CurriculumConfig, runSeed: number) {
-    this.#history = new TaskHistory(config, runSeed);
+  /** @param configs by the name of the part of the training split; a part without one takes all of its tasks. */
+  constructor(configs: ReadonlyMap<string, CurriculumConfig>, runSeed: number) {
+    this.#histories = new Map([...configs].map(([part, config]) => [part, new TaskHistory(config, runSeed)]));
   }
 
   /** Records the visits of committed steps, in the order of the steps (C1). */
   record(visits: readonly TaskVisitRow[]): void {
-    this.#history.record(visits);
+    // A history asks for its own tasks only, so that of the others may be in it as well.
+    for (const history of this.#histories.values()) history.record(visits);
+  }
+
+  #isTaken({ id, part }: Task, position: number): boolean {
+    return this.#histories.get(part)?.isTaken(id, position) ?? true;
   }
 
   /**
@@ -53,7 +59,7 @@ export class Curriculum {
     while (taken.length < count && cursor < end) {
       for (const task of await ask(cursor, count)) {
         const entry = { task, cursor: cursor++ };
-        (this.#history.isTaken(task.id, entry.cursor) ? taken : others).push(entry);
+        (this.#isTaken(task, entry.cursor) ? taken : others).push(entry);
         if (taken.length === count) break;
       }
     }

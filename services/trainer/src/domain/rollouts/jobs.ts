@@ -18,6 +18,8 @@ export interface Task {
   readonly environmentSeed: bigint;
   readonly environmentConfigJson: string;
   readonly rowJson: string;
+  /** Name of the part of a mix that it is of; empty = none. */
+  readonly part: string;
 }
 
 /** Consecutive tasks of one split. */

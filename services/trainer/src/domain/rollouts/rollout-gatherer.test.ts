@@ -142,7 +142,14 @@ function gatherFrom({
   const jobs = batchSlots("train", 1, 2, 2).map(
     (slot): Job => ({
       slot,
-      task: { id: "t", environment: "e", environmentSeed: 0n, environmentConfigJson: "", rowJson: "" },
+      task: {
+        id: "t",
+        environment: "e",
+        environmentSeed: 0n,
+        environmentConfigJson: "",
+        rowJson: "",
+        part: "",
+      },
       cursor: slot.task,
       sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 8 },
       lowestVersion: 0,

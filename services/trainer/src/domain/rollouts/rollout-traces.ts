@@ -5,6 +5,7 @@
  * the later spans of the trace (judge, train) still join it through the trace context that the messages carry.
  */
 
+import { agentOfPart } from "@hone/config";
 import { groupIdOf, Outcome, rolloutIdOf, type Slot, slotKey } from "@hone/core";
 import { Attr, type Context, contextOf, type Span, SpanKind, SpanName, startSpan } from "@hone/telemetry";
 import type { RunRecord } from "../run/run-record.ts";
@@ -28,7 +29,7 @@ export class RolloutTraces {
         [Attr.groupId]: groupIdOf(run.runId, slot),
         [Attr.rolloutId]: rolloutIdOf(run.runId, slot),
         [Attr.taskId]: task.id,
-        [Attr.genAiAgentName]: run.config.agent.name,
+        [Attr.genAiAgentName]: agentOfPart(run.config, task.part).name,
       },
     });
     const key = slotKey(slot);

@@ -1,6 +1,6 @@
 /** Gets the tasks of a run's splits from the dataset service: for a step, the warm start or an evaluation. */
 
-import type { FileSource, RunConfig } from "@hone/config";
+import { curriculaOf, type FileSource, type RunConfig } from "@hone/config";
 import { deriveSeed } from "@hone/core";
 import type { RunReporter } from "../report/run-reporter.ts";
 import { WaitOwner } from "../report/wait.ts";
@@ -35,9 +35,9 @@ export class SplitTasks {
     this.#config = config;
     this.#source = source;
     this.#reporter = reporter;
-    const { curriculum } = config.dataset;
-    this.#curriculum = curriculum === undefined ? undefined : new Curriculum(curriculum, config.seed);
-    this.dependsOnVisits = curriculum !== undefined || config.algorithm.dynamicSampling !== undefined;
+    const curricula = curriculaOf(config);
+    this.#curriculum = curricula.size === 0 ? undefined : new Curriculum(curricula, config.seed);
+    this.dependsOnVisits = curricula.size > 0 || config.algorithm.dynamicSampling !== undefined;
   }
 
   /** Records the visits of committed steps, in the order of the steps. */

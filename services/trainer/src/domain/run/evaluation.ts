@@ -14,12 +14,13 @@ import { Split } from "@hone/core";
 import { addEvaluationMetrics, addRolloutMetrics, MetricSet, type Rollout } from "@hone/rl";
 import { Attr, SpanName, withSpan } from "@hone/telemetry";
 import { OwnershipLostError } from "../errors.ts";
+import { addPartMetrics } from "../report/part-metrics.ts";
 import { EvaluationMode } from "../report/run-event.ts";
 import { RunPhase } from "../report/run-status.ts";
 import { gatheredTroubles, reportTroubles } from "../report/troubles.ts";
 import { WaitOwner } from "../report/wait.ts";
 import { batchSlots } from "../rollouts/batch-slots.ts";
-import type { Job } from "../rollouts/jobs.ts";
+import type { Job, Task } from "../rollouts/jobs.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import { dropUnneededEpisodes, episodeBytes } from "../state/episode-room.ts";
 import { isReplayFree } from "../state/state-cadence.ts";
@@ -63,15 +64,13 @@ async function evaluateNow(context: EvaluationContext, version: number): Promise
     { parent: "root", attributes: { [Attr.runId]: run.runId, [Attr.policyVersion]: version } },
     async () => {
       const modes = modesOf(run.config);
-      const scored = await gatherEvaluation(context, version, modes);
+      const { tasks, scored } = await gatherEvaluation(context, version, modes);
       reportTroubles(context, evaluationOf(version), scored);
       const records = [...new Set(modes)].map((mode) =>
-        recordOf(
-          context,
-          version,
-          mode,
-          scored.filter(({ slot }) => modes[slot.index] === mode),
-        ),
+        recordOf(context, version, mode, {
+          tasks,
+          rollouts: scored.filter(({ slot }) => modes[slot.index] === mode),
+        }),
       );
       const neededFrom = isReplayFree(run.config, progress.recovery, version)
         ? inbox.neededFrom
@@ -93,7 +92,7 @@ async function gatherEvaluation(
   context: Pick<EvaluationContext, "run" | "tasks" | "gatherer" | "reporter">,
   version: number,
   modes: readonly EvaluationMode[],
-): Promise<ScoredRollout[]> {
+): Promise<{ tasks: readonly Task[]; scored: ScoredRollout[] }> {
   const { run, tasks, gatherer, reporter } = context;
   const { steps, eval: evaluation } = run.config.trainer;
   const isWhole = version === steps && isTraining(run.config); // E4
@@ -108,23 +107,27 @@ async function gatherEvaluation(
     lowestVersion: version, // E1
     highestVersion: version,
   }));
-  return gatherer.gather(evaluationOf(version), jobs, (rolloutsDone, rolloutsTotal) =>
+  const scored = await gatherer.gather(evaluationOf(version), jobs, (rolloutsDone, rolloutsTotal) =>
     reporter.progress({ step: version, rolloutsDone, rolloutsTotal }),
   );
+  return { tasks: batch.tasks, scored };
 }
 
 function recordOf(
   { run }: Pick<RunContext, "run">,
   version: number,
   mode: EvaluationMode,
-  rollouts: readonly Rollout[],
+  { tasks, rollouts }: { readonly tasks: readonly Task[]; readonly rollouts: readonly Rollout[] },
 ): EvaluationRecord {
   const { outcomes } = run.config.algorithm;
   const { passReward } = run.config.trainer.eval;
   const metrics = new MetricSet();
   addRolloutMetrics(metrics, rollouts, outcomes);
-  const tasks = Map.groupBy(rollouts, ({ slot }) => slot.task);
-  addEvaluationMetrics(metrics, [...tasks.values()], outcomes, { passAt: passAtOf(run.config), passReward });
+  const played = Map.groupBy(rollouts, ({ slot }) => slot.task);
+  const pass = { passAt: passAtOf(run.config), passReward };
+  addEvaluationMetrics(metrics, [...played.values()], outcomes, pass);
+  const described = [...played].map(([task, own]) => ({ task: tasks[task]!, rollouts: own }));
+  addPartMetrics(metrics, described, { outcomes, pass });
   const troubles = gatheredTroubles(evaluationOf(version), rollouts);
   return { version, mode, episodes: rollouts.length, metrics: metrics.toRecord(), troubles };
 }

@@ -1,5 +1,6 @@
 /** One step: tasks, rollouts, credit, optimizer, commit. */
 
+import { curriculaOf } from "@hone/config";
 import {
   addRolloutMetrics,
   addStaleness,
@@ -25,6 +26,7 @@ import {
   type PlayedGroups,
   rolloutsOf,
 } from "../groups/played-groups.ts";
+import { addPartMetrics } from "../report/part-metrics.ts";
 import { countStepPhase } from "../report/run-metrics.ts";
 import { type GatheredTroubles, RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
@@ -196,6 +198,11 @@ function addStepMetrics(
     played.flatMap(({ rollouts }) => rollouts),
     algorithm.outcomes,
   );
+  addPartMetrics(
+    metrics,
+    played.map(({ task, rollouts }) => ({ task: groups.tasks[task]!, rollouts })),
+    algorithm,
+  );
   const flat = credit.groups.filter((group) => !group.rollouts.some(hasAdvantage)).length;
   metrics.add("groups/used", Reduction.sum, credit.groups.length - flat);
   metrics.add("groups/flat", Reduction.sum, flat);
@@ -207,7 +214,7 @@ function addStepMetrics(
     metrics.add("sampling/batches", Reduction.sum, batchCount);
   }
   if (rollout.redundancy !== undefined) metrics.add("rollouts/unneeded", Reduction.sum, groups.unneededCount);
-  if (dataset.curriculum !== undefined) metrics.add("tasks/passed_over", Reduction.sum, numPassedOver);
+  if (curriculaOf({ dataset }).size > 0) metrics.add("tasks/passed_over", Reduction.sum, numPassedOver);
   for (const [name, value] of Object.entries(credit.metrics)) {
     metrics.add(name, Reduction.last, value);
   }

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hone/dataset/v1/dataset.proto.
  */
 export const file_hone_dataset_v1_dataset: GenFile = /*@__PURE__*/
-  fileDesc("Ch1ob25lL2RhdGFzZXQvdjEvZGF0YXNldC5wcm90bxIPaG9uZS5kYXRhc2V0LnYxInQKBFRhc2sSCgoCaWQYASABKAkSEwoLZW52aXJvbm1lbnQYAiABKAkSGAoQZW52aXJvbm1lbnRfc2VlZBgDIAEoBBIfChdlbnZpcm9ubWVudF9jb25maWdfanNvbhgEIAEoCRIQCghyb3dfanNvbhgFIAEoCSJmCgxCYXRjaFJlcXVlc3QSEwoLc291cmNlX2pzb24YASABKAkSEAoIcnVuX3NlZWQYAiABKAQSDgoGY3Vyc29yGAMgASgEEg0KBWNvdW50GAQgASgNEhAKCHNodWZmbGVkGAUgASgIImUKCkJhdGNoUmVwbHkSJAoFdGFza3MYASADKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxIMCgRzaXplGAIgASgEEg0KBWVycm9yGAMgASgJEhQKDGlzX3JldHJ5YWJsZRgEIAEoCGIGcHJvdG8z");
+  fileDesc("Ch1ob25lL2RhdGFzZXQvdjEvZGF0YXNldC5wcm90bxIPaG9uZS5kYXRhc2V0LnYxIoIBCgRUYXNrEgoKAmlkGAEgASgJEhMKC2Vudmlyb25tZW50GAIgASgJEhgKEGVudmlyb25tZW50X3NlZWQYAyABKAQSHwoXZW52aXJvbm1lbnRfY29uZmlnX2pzb24YBCABKAkSEAoIcm93X2pzb24YBSABKAkSDAoEcGFydBgGIAEoCSJmCgxCYXRjaFJlcXVlc3QSEwoLc291cmNlX2pzb24YASABKAkSEAoIcnVuX3NlZWQYAiABKAQSDgoGY3Vyc29yGAMgASgEEg0KBWNvdW50GAQgASgNEhAKCHNodWZmbGVkGAUgASgIImUKCkJhdGNoUmVwbHkSJAoFdGFza3MYASADKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxIMCgRzaXplGAIgASgEEg0KBWVycm9yGAMgASgJEhQKDGlzX3JldHJ5YWJsZRgEIAEoCGIGcHJvdG8z");
 
 /**
  * One dataset row, or an environment with a seed.
@@ -21,7 +21,8 @@ export const file_hone_dataset_v1_dataset: GenFile = /*@__PURE__*/
  */
 export type Task = Message<"hone.dataset.v1.Task"> & {
   /**
-   * A name that is stable within its source, such as "frozen_lake:812" or "train.jsonl:7".
+   * A name that is stable within its source, such as "frozen_lake:812" or "train.jsonl:7"; that of a named part begins with the
+   * part's name and a slash.
    *
    * @generated from field: string id = 1;
    */
@@ -54,6 +55,13 @@ export type Task = Message<"hone.dataset.v1.Task"> & {
    * @generated from field: string row_json = 5;
    */
   rowJson: string;
+
+  /**
+   * Name of the part of a mix that the task is of; empty where its source is no mix, or the part has no name.
+   *
+   * @generated from field: string part = 6;
+   */
+  part: string;
 };
 
 /**
