@@ -19,6 +19,7 @@ import { singleTurnAgent } from "./agents/single-turn/single-turn-agent.ts";
 import { toolAgent } from "./agents/tool-agent/tool-agent.ts";
 import { FrozenLake, frozenLakeConfigSchema } from "./environments/frozen-lake/frozen-lake.ts";
 import { logNormalMs, SlowEnvironment } from "./environments/slow-environment.ts";
+import { Sokoban, sokobanConfigSchema } from "./environments/sokoban/sokoban.ts";
 import { makePythonTool, pythonConfigSchema } from "./tools/python.ts";
 
 registerEnvironment("frozen_lake", {
@@ -28,6 +29,11 @@ registerEnvironment("frozen_lake", {
     const { stepDelayMs, stepDelaySigma } = config;
     return stepDelayMs === 0 ? lake : new SlowEnvironment(lake, logNormalMs(stepDelayMs, stepDelaySigma));
   },
+});
+
+registerEnvironment("sokoban", {
+  configSchema: sokobanConfigSchema,
+  create: (config) => new Sokoban(config),
 });
 
 register("gym", gymAgent);
