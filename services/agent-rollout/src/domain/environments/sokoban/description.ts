@@ -1,7 +1,7 @@
 /** How Sokoban introduces itself to a model: ROLL's texts. */
 
 import { ActionFormat, type ActionTool, type EnvironmentDescription } from "@hone/agents";
-import { MOVES } from "./room.ts";
+import { MOVES } from "./rooms/room.ts";
 import { CELL_KINDS, type SokobanSymbols } from "./symbols.ts";
 
 const MEANINGS: Readonly<Record<keyof SokobanSymbols, string>> = {

@@ -24,26 +24,46 @@ import { TerminalError } from "@hone/core";
 import { z } from "zod";
 import { StepTally } from "../step-tally.ts";
 import { describeSokoban } from "./description.ts";
-import { drawRoom } from "./draw-room.ts";
-import { Ground, MOVES, moveNamed, offsetsOf, type Room, targetsOf } from "./room.ts";
+import { drawRoom } from "./rooms/draw-room.ts";
+import { Ground, MOVES, moveNamed, offsetsOf, type Room, targetsOf } from "./rooms/room.ts";
 import { type SokobanSymbols, symbolsOf, symbolsSchema } from "./symbols.ts";
+
+type SokobanSize = number | readonly [rows: number, columns: number];
 
 const sideSchema = z.number().int().min(3).max(32);
 
-export const sokobanConfigSchema = z.strictObject({
-  /** Cells on a side with its walls, or `[rows, columns]`; ROLL's `dim_room`. */
-  size: z.union([sideSchema, z.tuple([sideSchema, sideSchema])]).default(6),
-  /** Number of boxes, and of targets; ROLL's `num_boxes`. */
-  boxes: z.number().int().min(1).max(16).default(1),
-  /** Number of steps after which the episode is truncated (K5). */
-  maxSteps: z.number().int().min(1).max(10_000).default(10),
-  /** Reward of a step whose action is no move, besides that of a step (K4). */
-  formatPenalty: z.number().max(0).default(0),
-  /** How far boxes are taken off their targets when a room is drawn: in up to this number of moves minus two. */
-  searchDepth: z.number().int().min(3).max(1_000).default(300),
-  /** How the room is drawn: `roll`, `different_grid_vocab`, or a symbol for each kind of cell (K1). */
-  symbols: symbolsSchema.default("roll"),
-});
+export const sokobanConfigSchema = z
+  .strictObject({
+    /** Cells on a side with its walls, or `[rows, columns]`; ROLL's `dim_room`. */
+    size: z
+      .union(
+        [sideSchema, z.tuple([sideSchema, sideSchema])],
+        "a number of cells from 3 to 32, or two of them as [rows, columns]",
+      )
+      .default(6),
+    /** Number of boxes, and of targets; ROLL's `num_boxes`. */
+    boxes: z.number().int().min(1).max(16).default(1),
+    /** Number of steps after which the episode is truncated (K5). */
+    maxSteps: z.number().int().min(1).max(10_000).default(10),
+    /** Reward of a step whose action is no move, besides that of a step (K4). */
+    formatPenalty: z.number().max(0).default(0),
+    /** How far boxes are taken off their targets when a room is drawn: in up to this number of moves minus two. */
+    searchDepth: z.number().int().min(3).max(1_000).default(300),
+    /** How the room is drawn: `roll`, `different_grid_vocab`, or a symbol for each kind of cell (K1). */
+    symbols: symbolsSchema.default("roll"),
+  })
+  .refine(({ size }) => Math.max(...sidesOf(size)) >= 5, {
+    path: ["size"],
+    error: "at least 5 in one direction, where a box, its target and the player have space in a line",
+  })
+  .refine(({ size, boxes }) => boxes + 2 <= numInnerCells(size), {
+    path: ["boxes"],
+    error: "at most the number of cells within the walls minus 2",
+  })
+  .refine(({ boxes, searchDepth }) => searchDepth >= boxes + 2, {
+    path: ["searchDepth"],
+    error: "at least the number of boxes plus 2, so that each box is moved once",
+  });
 export type SokobanConfig = z.output<typeof sokobanConfigSchema>;
 
 /** K3 */
@@ -174,8 +194,17 @@ export class Sokoban implements Environment {
 }
 
 function roomsOf({ size, boxes, searchDepth }: SokobanConfig): (seed: number) => Room {
-  const [rows, columns] = typeof size === "number" ? [size, size] : size;
+  const [rows, columns] = sidesOf(size);
   return (seed) => drawRoom(seed, { rows, columns, boxes, searchDepth });
+}
+
+function sidesOf(size: SokobanSize): readonly [rows: number, columns: number] {
+  return typeof size === "number" ? [size, size] : size;
+}
+
+function numInnerCells(size: SokobanSize): number {
+  const [rows, columns] = sidesOf(size);
+  return (rows - 2) * (columns - 2);
 }
 
 function beginIn(room: Room): Episode {

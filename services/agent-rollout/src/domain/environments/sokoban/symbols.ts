@@ -44,25 +44,29 @@ const presetNames = Object.keys(SYMBOL_PRESETS) as [
   ...(keyof typeof SYMBOL_PRESETS)[],
 ];
 
-const symbolSchema = z.string().regex(/^[^\p{C}\p{Zl}\p{Zp}]$/u, "must be one printed character");
+const symbolSchema = z.string().regex(/^[^\p{C}\p{Zl}\p{Zp}]$/u, "one printed character");
 
 /** The name of a preset, or seven symbols that differ. */
-export const symbolsSchema = z.union([
-  z.enum(presetNames),
-  z
-    .strictObject({
-      wall: symbolSchema,
-      empty: symbolSchema,
-      target: symbolSchema,
-      boxOnTarget: symbolSchema,
-      box: symbolSchema,
-      player: symbolSchema,
-      playerOnTarget: symbolSchema,
-    } satisfies Record<keyof SokobanSymbols, typeof symbolSchema>)
-    .refine((symbols) => new Set(Object.values(symbols)).size === CELL_KINDS.length, {
-      message: "must be seven different symbols",
-    }),
-]);
+export const symbolsSchema = z.union(
+  [
+    z.enum(presetNames),
+    z
+      .strictObject({
+        wall: symbolSchema,
+        empty: symbolSchema,
+        target: symbolSchema,
+        boxOnTarget: symbolSchema,
+        box: symbolSchema,
+        player: symbolSchema,
+        playerOnTarget: symbolSchema,
+      } satisfies Record<keyof SokobanSymbols, typeof symbolSchema>)
+      .refine(
+        (symbols) => new Set(Object.values(symbols)).size === CELL_KINDS.length,
+        "seven different characters",
+      ),
+  ],
+  `${presetNames.join(", ")}, or one character for each of ${CELL_KINDS.join(", ")}, all of them different`,
+);
 
 /** The symbols that a configuration names or gives. */
 export function symbolsOf(config: z.output<typeof symbolsSchema>): SokobanSymbols {

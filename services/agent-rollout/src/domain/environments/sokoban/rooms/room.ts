@@ -1,7 +1,7 @@
 /** Rooms of Sokoban: walls, floor and targets, with boxes and a player. */
 
 import { InvalidInputError } from "@hone/core";
-import { CELL_KINDS, type SokobanSymbols } from "./symbols.ts";
+import { CELL_KINDS, type SokobanSymbols } from "../symbols.ts";
 
 /** What a cell is apart from what stands on it. */
 export const Ground = { wall: 0, floor: 1, target: 2 } as const;

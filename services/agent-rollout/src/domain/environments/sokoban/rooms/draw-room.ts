@@ -21,8 +21,10 @@ export interface RoomOptions {
   readonly searchDepth: number;
 }
 
-/** Far more than a room of any useful size needs; see the test of rooms without space. */
+/** Rooms of ROLL's sizes need fewer than ten attempts, so that what takes more than this has no solution or nearly none. */
 const MAX_ATTEMPTS = 1_000;
+/** States of reverse play in all attempts, about three seconds of work: large rooms whose boxes never all come off end here. */
+const MAX_STATES = 10_000_000;
 const TRIES_OF_AN_ATTEMPT = 4;
 /** The walk takes this many steps for each row and each column. */
 const WALK_STEPS = 1.7;
@@ -45,26 +47,22 @@ const CONTINUE_PROBABILITY = 0.5;
  * @throws {TerminalError} when no attempt found a room, because the boxes have no space or the search is not deep enough.
  */
 export function drawRoom(seed: number, options: RoomOptions): Room {
-  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+  let numStates = 0;
+  for (let attempt = 0; attempt < MAX_ATTEMPTS && numStates < MAX_STATES; attempt++) {
     const random = new Random(deriveSeed(seed, "sokoban", "room", attempt));
-    const room = tryToDraw(random, options);
-    if (room !== undefined) return room;
+    for (let round = 0; round < TRIES_OF_AN_ATTEMPT; round++) {
+      const solved = furnish(random, options, layFloor(random, options));
+      if (solved === undefined) break; // D5
+      const played = playReverse(solved, options.searchDepth);
+      if (played.best !== undefined) return wander(random, solved, played.best);
+      numStates += played.numStates;
+    }
   }
   const { rows, columns, boxes, searchDepth } = options;
   throw new TerminalError(
     "ROOM_NOT_FOUND",
-    `No room of Sokoban with size [${rows}, ${columns}], boxes ${boxes} and searchDepth ${searchDepth} was found in ${MAX_ATTEMPTS} attempts; give a larger size, fewer boxes or a greater searchDepth`,
+    `No room of Sokoban with size [${rows}, ${columns}], boxes ${boxes} and searchDepth ${searchDepth} was found; give a larger size, fewer boxes or a greater searchDepth`,
   );
-}
-
-function tryToDraw(random: Random, options: RoomOptions): Room | undefined {
-  for (let round = 0; round < TRIES_OF_AN_ATTEMPT; round++) {
-    const solved = furnish(random, options, layFloor(random, options));
-    if (solved === undefined) return undefined;
-    const pulled = playReverse(solved, options.searchDepth);
-    if (pulled !== undefined) return wander(random, solved, pulled);
-  }
-  return undefined;
 }
 
 /** D1 */

@@ -14,8 +14,6 @@ import { StateSet } from "./state-set.ts";
 
 /** States that a search visits at most, as in gym_sokoban. */
 const MAX_STATES = 300_000;
-/** Boxes of which a key can say whether they were pulled. */
-export const MAX_BOXES = 32;
 
 /** A room without boxes: they begin on its targets. */
 export type SolvedRoom = Omit<Room, "boxes">;
@@ -29,24 +27,30 @@ export interface PulledRoom {
   readonly displacement: number;
 }
 
+export interface ReversePlay {
+  /** Undefined = no state has every box off the targets. A state in which the player hides a target does not count. */
+  readonly best: PulledRoom | undefined;
+  /** States that were visited, as a measure of the work. */
+  readonly numStates: number;
+}
+
 /**
  * Searches for the room that is farthest from its solution.
  * @param searchDepth states are reached by at most this number of moves minus two, as gym_sokoban counts
- * @returns undefined when no state has every box off the targets; a state in which the player hides a target does not count.
  */
-export function playReverse(room: SolvedRoom, searchDepth: number): PulledRoom | undefined {
+export function playReverse(room: SolvedRoom, searchDepth: number): ReversePlay {
   const search = new ReverseSearch(room);
   search.explore(searchDepth, 0, NO_BOX);
-  return search.best;
+  return search;
 }
 
 const NO_BOX = -1;
-/** Words of a key: the player's cell, which boxes were pulled, and from here on the cells that have boxes. */
+/** Words of a key: the player's cell, which of up to 32 boxes were pulled, and from here on the cells that have boxes. */
 const PLAYER_WORD = 0;
 const PULLED_WORD = 1;
 const BOX_WORDS = 2;
 
-class ReverseSearch {
+class ReverseSearch implements ReversePlay {
   readonly #ground: Uint8Array;
   readonly #columns: number;
   readonly #targets: readonly number[];
@@ -84,6 +88,10 @@ class ReverseSearch {
       this.#boxAt[cell] = box;
       this.#flip(cell);
     }
+  }
+
+  get numStates(): number {
+    return this.#seen.size;
   }
 
   /**
