@@ -1,3 +1,5 @@
+/** The agent `gym` in Sokoban, in the two forms of conversation that ROLL has for it: tool calls and tags. */
+
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { agentOf, environmentOf } from "@hone/agents";
@@ -6,8 +8,6 @@ import "../../built-ins.ts";
 import { drawRoom } from "./rooms/draw-room.ts";
 import type { Move } from "./rooms/room.ts";
 import { solveRoom } from "./rooms/solve-room.ts";
-
-/* The agent `gym` in the registered environment, in the two forms of ROLL in which the environment keeps the conversation. */
 
 const SEED = 0;
 const SOLUTION = solveRoom(drawRoom(SEED, { rows: 6, columns: 6, boxes: 1, searchDepth: 300 }))!;

@@ -45,11 +45,6 @@ interface RollSokoban {
     readonly pulled: readonly string[] | null;
     readonly displacement: number;
   }[];
-  readonly action_parsing: readonly {
-    readonly pattern: "answer" | "think";
-    readonly text: string;
-    readonly action: number | null;
-  }[];
 }
 
 export const rollSokoban = JSON.parse(
