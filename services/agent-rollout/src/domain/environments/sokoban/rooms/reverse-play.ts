@@ -2,7 +2,7 @@
  * Reverse play: pulls boxes off their targets, so that pushing them back is a solution of the room.
  *
  * It is the search of gym_sokoban (https://github.com/mpSchrader/gym-sokoban), which ROLL uses: depth first, at each cell up, down,
- * left and right in this order, and whoever steps away from a box pulls it along. The best state is the first with the highest
+ * left and right in this order, and a step away from a box pulls it along. The best state is the first with the highest
  * score: the distance of the boxes from their targets, times the number of times that another box than before was pulled. The
  * search does not visit a state twice, in which a box that was never pulled differs from one that came back.
  *
