@@ -67,7 +67,7 @@ describe("the examples of the documentation", () => {
     );
     const played = JSON.parse(await hone(["debug", small, "--policy", "random_legal", "--json"], env));
     assert.equal(played.task.environment.name, "numbers");
-    assert.match(played.turns[0].messages[0].content, /^Guess a number from 1 to 3\.$/);
+    assert.match(played.turns[0].messages[1].content, /^Guess a number from 1 to 3\. /);
     assert.equal(played.verdict.reward, played.environmentReturn);
     assert.equal(findProject(env).folder, folder);
   });
