@@ -80,6 +80,7 @@ export {
   judgesOfPart,
   maxTurnsOfPart,
   modulesOf,
+  type PartCurriculum,
   type TaskPart,
   taskPartsOf,
 } from "./run-file/schema/task-parts.ts";

@@ -48,6 +48,34 @@ describe("TaskHistory", () => {
   });
 });
 
+describe("a user's curriculum", () => {
+  const config = { kind: "module", path: "own.ts", options: { share: 0.5 }, window: 2 } as const;
+
+  test("is told the latest visits, its options and a draw that repeats", () => {
+    const asked: unknown[] = [];
+    const history = new TaskHistory(config, 1, (task, options) => {
+      asked.push([task.successes, options]);
+      return task.draw < 0.5;
+    });
+    history.record([0, 1, 0.5].map((success) => ({ taskId: "a", success })));
+    const share = takenShare(history, "a");
+    assert.ok(Math.abs(share - 0.5) < 0.05, `${share}`);
+    assert.deepEqual(asked[0], [[1, 0.5], { share: 0.5 }]);
+    assert.equal(history.isTaken("a", 7), history.isTaken("a", 7));
+  });
+
+  test("that throws, or does not say yes or no, ends the run with the reason", () => {
+    const failing = new TaskHistory(config, 1, () => {
+      throw new RangeError("no such task");
+    });
+    assert.throws(() => failing.isTaken("a", 0), /own\.ts failed for the task a: .*no such task/);
+    assert.throws(
+      () => new TaskHistory(config, 1, () => 1).isTaken("a", 0),
+      /own\.ts returned 1 for the task a/,
+    );
+  });
+});
+
 describe("successOf()", () => {
   const rules = { truncated: "keep", agentFailed: { reward: 0 }, timedOut: "drop" } as const;
 

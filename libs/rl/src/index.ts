@@ -86,11 +86,15 @@ export { meanOf } from "./algorithm/statistics.ts";
 export type { Credit, CreditedGroup, CreditedRollout, CreditInputs, CreditRules } from "./credit.ts";
 export { assignCredit, readsSources } from "./credit.ts";
 export {
+  type CandidateTask,
   type CurriculumConfig,
   curriculumSchema,
   successOf,
   TaskHistory,
   type TaskVisit,
+  USER_CURRICULUM_EXPORT,
+  type UserCurriculum,
+  UserCurriculumError,
 } from "./curriculum.ts";
 export { BrokenRecordError } from "./errors.ts";
 export { FinishReason, type Generation, OnNewVersion, Quantization, readFinishReason } from "./generation.ts";

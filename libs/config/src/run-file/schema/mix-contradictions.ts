@@ -102,7 +102,7 @@ export function* curriculumContradictions(
   curriculum: CurriculumConfig | undefined,
   path: PropertyKey[],
 ): Generator<Contradiction> {
-  if (curriculum !== undefined && curriculum.low > curriculum.high) {
+  if (curriculum?.kind === "success" && curriculum.low > curriculum.high) {
     yield { path: [...path, "low"], allowed: `at most high (${curriculum.high})` };
   }
 }

@@ -4,6 +4,7 @@
  */
 
 import type { CurriculumConfig } from "@hone/rl";
+import { pathText } from "../../problems.ts";
 import type { AgentChoice } from "./agent.ts";
 import type { JudgeConfig } from "./judges.ts";
 import type { RunConfig } from "./schema.ts";
@@ -57,15 +58,26 @@ export function maxTurnsOfPart(run: Sources & Pick<RunConfig, "rollout">, name: 
   return ownOf(run, name, "maxTurns") ?? run.rollout.maxTurns;
 }
 
-/** Which of the training's tasks are trained, by the name of their part; a part that is not there takes all of its tasks. */
-export function curriculaOf(run: Sources): Map<string, CurriculumConfig> {
+/** Which tasks of a part are trained. */
+export interface PartCurriculum {
+  /** See {@link TaskPart}. */
+  readonly part: string;
+  /** Key of the run file, such as `dataset.curriculum`. */
+  readonly key: string;
+  readonly curriculum: CurriculumConfig;
+}
+
+/** The curricula of the training's parts, their own or else the run's; a part that is not there takes all of its tasks. */
+export function curriculaOf(run: Sources): PartCurriculum[] {
   const parts = taskPartsOf(run).filter(({ split }) => split === "train");
-  return new Map(
-    parts.flatMap(({ name, part }) => {
-      const curriculum = part?.curriculum ?? run.dataset.curriculum;
-      return curriculum === undefined ? [] : [[name, curriculum] as const];
-    }),
-  );
+  return parts.flatMap(({ name, path, part }): PartCurriculum[] => {
+    const own = part?.curriculum;
+    if (own !== undefined) {
+      return [{ part: name, key: pathText([...path.slice(0, -1), "curriculum"]), curriculum: own }];
+    }
+    const { curriculum } = run.dataset;
+    return curriculum === undefined ? [] : [{ part: name, key: "dataset.curriculum", curriculum }];
+  });
 }
 
 /** The modules of a run's agents, environments and tools: those of its own agent and of its parts' agents, each once. */

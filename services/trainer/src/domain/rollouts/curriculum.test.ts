@@ -27,7 +27,7 @@ const namesOf = ({ tasks }: { tasks: readonly Task[] }) => tasks.map(({ id }) =>
 
 describe("Curriculum", () => {
   test("continues where the previous step stopped, and skips tasks that are too easy or too hard", async () => {
-    const curriculum = new Curriculum(new Map([["", CONFIG]]), 1);
+    const curriculum = new Curriculum([{ part: "", curriculum: CONFIG }], 1);
     const first = await curriculum.choose(0, 4, ask);
     assert.deepEqual([namesOf(first), first.cursors, first.nextCursor], [NAMES, [0, 1, 2, 3], 4]);
     curriculum.record([visit("easy", 1), visit("hard", 0), visit("right", 0.5)]);
@@ -37,7 +37,7 @@ describe("Curriculum", () => {
   });
 
   test("completes a step with rejected tasks when it has considered as many as it may", async () => {
-    const curriculum = new Curriculum(new Map([["", CONFIG]]), 1);
+    const curriculum = new Curriculum([{ part: "", curriculum: CONFIG }], 1);
     curriculum.record(NAMES.map((name) => visit(name, 1)));
     const chosen = await curriculum.choose(4, 2, ask);
     assert.deepEqual([namesOf(chosen), chosen.cursors], [NAMES.slice(0, 2), [4, 5]]);
@@ -45,7 +45,7 @@ describe("Curriculum", () => {
   });
 
   test("asks each part of a mix by itself, and takes every task of a part without one", async () => {
-    const curriculum = new Curriculum(new Map([["lake", CONFIG]]), 7);
+    const curriculum = new Curriculum([{ part: "lake", curriculum: CONFIG }], 7);
     const names = ["lake/easy", "rows/easy", "lake/right"];
     const askParts = async (cursor: number, count: number) =>
       (await ask(cursor, count)).map((task, i) => {
@@ -64,7 +64,7 @@ describe("Curriculum", () => {
   test("chooses the same tasks again from the stored visits", async () => {
     const config = { ...CONFIG, chance: 0.5 };
     const visits = NAMES.map((name, i) => visit(name, i % 2, 40));
-    const configs = new Map([["", config]]);
+    const configs = [{ part: "", curriculum: config }];
     const [one, other] = [new Curriculum(configs, 7), new Curriculum(configs, 7)];
     one.record(visits.slice(0, 1));
     one.record(visits.slice(1));

@@ -7,7 +7,8 @@
  *     it rejected complete the step.
  */
 
-import { type CurriculumConfig, TaskHistory } from "@hone/rl";
+import type { PartCurriculum } from "@hone/config";
+import { TaskHistory, type UserCurriculum } from "@hone/rl";
 import type { TaskVisitRow } from "../step/ledger.ts";
 import type { Task } from "./jobs.ts";
 
@@ -28,9 +29,18 @@ export interface ChosenTasks {
 export class Curriculum {
   readonly #histories: ReadonlyMap<string, TaskHistory>;
 
-  /** @param configs by the name of the part of the training split; a part without one takes all of its tasks. */
-  constructor(configs: ReadonlyMap<string, CurriculumConfig>, runSeed: number) {
-    this.#histories = new Map([...configs].map(([part, config]) => [part, new TaskHistory(config, runSeed)]));
+  /**
+   * @param parts the curricula of parts of the training split; a part without one takes all of its tasks.
+   * @param own functions of the user's modules, by the names of the parts.
+   */
+  constructor(
+    parts: readonly Pick<PartCurriculum, "part" | "curriculum">[],
+    runSeed: number,
+    own: ReadonlyMap<string, UserCurriculum> = new Map(),
+  ) {
+    this.#histories = new Map(
+      parts.map(({ part, curriculum }) => [part, new TaskHistory(curriculum, runSeed, own.get(part))]),
+    );
   }
 
   /** Records the visits of committed steps, in the order of the steps (C1). */

@@ -2,6 +2,7 @@
 
 import { curriculaOf, type FileSource, type RunConfig } from "@hone/config";
 import { deriveSeed } from "@hone/core";
+import type { UserCurriculum } from "@hone/rl";
 import type { RunReporter } from "../report/run-reporter.ts";
 import { WaitOwner } from "../report/wait.ts";
 import type { TaskVisitRow } from "../step/ledger.ts";
@@ -31,13 +32,20 @@ export class SplitTasks {
   /** The position that follows the last task of the recorded visits. */
   #cursor = 0;
 
-  constructor(config: RunConfig, source: TaskSource, reporter: RunReporter) {
+  /** @param ownCurricula functions of the user's modules, by the names of the parts. */
+  constructor(
+    config: RunConfig,
+    source: TaskSource,
+    reporter: RunReporter,
+    ownCurricula?: ReadonlyMap<string, UserCurriculum>,
+  ) {
     this.#config = config;
     this.#source = source;
     this.#reporter = reporter;
     const curricula = curriculaOf(config);
-    this.#curriculum = curricula.size === 0 ? undefined : new Curriculum(curricula, config.seed);
-    this.dependsOnVisits = curricula.size > 0 || config.algorithm.dynamicSampling !== undefined;
+    this.#curriculum =
+      curricula.length === 0 ? undefined : new Curriculum(curricula, config.seed, ownCurricula);
+    this.dependsOnVisits = curricula.length > 0 || config.algorithm.dynamicSampling !== undefined;
   }
 
   /** Records the visits of committed steps, in the order of the steps. */

@@ -208,7 +208,8 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     critic = await folders.using(folders.model, async () => deps.createCritic?.(run, folders));
     teachers =
       (await folders.using(folders.model, async () => deps.createTeachers?.(run, folders))) ?? teachers;
-    const tasks = new SplitTasks(run.config, deps.tasks, reporter);
+    const own = (await deps.userAlgorithms?.(run.config)) ?? {};
+    const tasks = new SplitTasks(run.config, deps.tasks, reporter, own.curricula);
     const context: RunContext = {
       run,
       engine,
@@ -226,7 +227,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       openGroups,
       supervised: new SupervisedRows({ run, engine, folders, tasks, signal }),
       groupJudges: deps.groupJudges,
-      own: (await deps.userAlgorithms?.(run.config)) ?? {},
+      own,
       logger,
       progress,
       warmStateMs: deps.warmStateMs ?? WARM_STATE_MS,

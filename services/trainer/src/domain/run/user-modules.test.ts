@@ -5,10 +5,20 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { CodeGate } from "@hone/config";
 import { InvalidInputError } from "@hone/core";
-import { algorithmSchema, UserAdvantageError, UserLossError } from "@hone/rl";
+import {
+  algorithmSchema,
+  type CurriculumConfig,
+  UserAdvantageError,
+  UserCurriculumError,
+  UserLossError,
+} from "@hone/rl";
 import { loadUserModules, userModuleProblems } from "./user-modules.ts";
 
-const runOf = (algorithm: Record<string, unknown>) => ({ algorithm: algorithmSchema.parse(algorithm) });
+const EASY = { source: "environment", environment: "e", config: {}, seeds: { from: 0, to: 9 } } as const;
+const runOf = (algorithm: Record<string, unknown>, curriculum?: CurriculumConfig) => ({
+  algorithm: algorithmSchema.parse(algorithm),
+  dataset: { train: EASY, ...(curriculum !== undefined && { curriculum }) },
+});
 
 describe("a run's own algorithms", () => {
   let filesFolder: string;
@@ -20,6 +30,7 @@ describe("a run's own algorithms", () => {
     await write(
       "own.ts",
       `export function computeAdvantages(step: readonly unknown[]) { return { groups: step.map(() => []) }; }
+       export const takesTask = ({ successes }) => successes.length === 0;
        export const tokenLoss = ({ logprob, advantage }, { scale }) => logprob.times(advantage).times(-scale);`,
     );
     await write("other.ts", "export const other = 1;");
@@ -42,12 +53,29 @@ describe("a run's own algorithms", () => {
     assert.deepEqual(made, {
       advantage: undefined,
       loss: ["multiply", ["multiply", "logprob", "advantage"], -2],
+      curricula: new Map(),
     });
+  });
+
+  test("decide which tasks are taken, where a curriculum names one", async () => {
+    const curriculum = { kind: "module", path: "./own.ts", options: {}, window: 3 } as const;
+    const { curricula } = await loadUserModules(runOf({}, curriculum), gate);
+    const task = { id: "e:1", position: 0, draw: 0 };
+    assert.equal(curricula?.get("")?.({ ...task, successes: [] }, {}), true);
+    assert.equal(curricula?.get("")?.({ ...task, successes: [1] }, {}), false);
+    const other = { ...curriculum, path: "./other.ts" };
+    await assert.rejects(loadUserModules(runOf({}, other), gate), UserCurriculumError);
+    const [problem] = await userModuleProblems(runOf({}, curriculum), new CodeGate({ filesFolder }));
+    assert.equal(problem?.key, "dataset.curriculum.path");
   });
 
   test("are absent where the run names Hone's", async () => {
     assert.deepEqual(await userModuleProblems(runOf({}), gate), []);
-    assert.deepEqual(await loadUserModules(runOf({}), gate), { advantage: undefined, loss: undefined });
+    assert.deepEqual(await loadUserModules(runOf({}), gate), {
+      advantage: undefined,
+      loss: undefined,
+      curricula: new Map(),
+    });
   });
 
   test("are refused at admission where modules are not allowed, without running them", async () => {

@@ -214,7 +214,7 @@ function addStepMetrics(
     metrics.add("sampling/batches", Reduction.sum, batchCount);
   }
   if (rollout.redundancy !== undefined) metrics.add("rollouts/unneeded", Reduction.sum, groups.unneededCount);
-  if (curriculaOf({ dataset }).size > 0) metrics.add("tasks/passed_over", Reduction.sum, numPassedOver);
+  if (curriculaOf({ dataset }).length > 0) metrics.add("tasks/passed_over", Reduction.sum, numPassedOver);
   for (const [name, value] of Object.entries(credit.metrics)) {
     metrics.add(name, Reduction.last, value);
   }
