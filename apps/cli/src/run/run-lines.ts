@@ -3,6 +3,7 @@
 import { RunPhase } from "@hone/proto-gen/run";
 import { clock, figure, share } from "../format.ts";
 import { drawCurve } from "./curve.ts";
+import { partShares, partsText } from "./part-shares.ts";
 import { type EvaluationRecord, type RunView, type StepRecord, timeLeftMs } from "./run-view.ts";
 import { troubleCounts, troubleLines } from "./trouble-lines.ts";
 
@@ -49,7 +50,7 @@ function figuresOf(totalSteps: number, { step, metrics }: Pick<StepRecord, "step
   const width = String(totalSteps).length;
   return [
     `step ${String(step).padStart(width)}/${totalSteps}`,
-    `success ${share(metrics.success)}`,
+    `success ${share(metrics.success)}${partsText(metrics)}`,
     `reward ${share(metrics["reward/mean"])}`,
     `${figure(metrics.tokens_per_second)} tokens/s`,
     `${figure(metrics.episodes_per_second)} episodes/s`,
@@ -82,7 +83,7 @@ function deadline({ "deadline/ms": deadlineMs, "deadline/ended": ended }: StepRe
 export function evaluationLine(record: EvaluationRecord): string {
   const value = record.metrics.success ?? record.metrics["reward/mean"];
   const what = record.metrics.success === undefined ? "held-out reward" : "held-out success";
-  return `version ${record.version}: ${what} ${share(value)} ${record.mode} (${figure(record.metrics.tasks ?? record.episodes)} tasks)`;
+  return `version ${record.version}: ${what} ${share(value)} ${record.mode} (${figure(record.metrics.tasks ?? record.episodes)} tasks)${partsText(record.metrics)}`;
 }
 
 /** What the run does or waits for now, in a few words. */
@@ -148,6 +149,10 @@ export function endLines(view: RunView, checkpoint: string | undefined): string[
     lines.push(
       `held-out success, ${mode.padEnd("sampled".length)}  ${describe(first, "before")}, ${describe(last, "after")}`,
     );
+    const before = partShares(first.metrics);
+    for (const [name, value] of partShares(last.metrics)) {
+      lines.push(`  ${name}  ${share(before.get(name))} before, ${share(value)} after`);
+    }
   }
   if (checkpoint !== undefined) lines.push(`checkpoint  ${checkpoint}`);
   return lines;

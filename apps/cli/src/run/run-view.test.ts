@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type RunEvent, RunEventSchema, RunPhase } from "@hone/proto-gen/run";
 import { drawCurve } from "./curve.ts";
+import { partsText } from "./part-shares.ts";
 import { endLines, evaluationLine, lastStepLine, liveLine, nowText } from "./run-lines.ts";
 import { afterEvent, afterState, newRunView, type RunView, timeLeftMs } from "./run-view.ts";
 
@@ -165,6 +166,27 @@ describe("a run's lines", () => {
       evaluationLine(view.evaluations[1]!),
       "version 2: held-out success 0.78 sampled (1,000 tasks)",
     );
+  });
+});
+
+describe("partsText()", () => {
+  test("shows the success of each part, or its reward where it has no success", () => {
+    const metrics = {
+      success: 0.5,
+      "part/shop/reward/mean": 0.25,
+      "part/lake/success": 0.75,
+      "part/lake/reward/mean": 0.7,
+      "part/lake/groups": 4,
+    };
+    assert.equal(partsText(metrics), " (lake 0.75, shop 0.25)");
+    assert.equal(partsText({ success: 0.5 }), "");
+  });
+
+  test("shows six parts, and says how many more there are", () => {
+    const metrics = Object.fromEntries(
+      ["a", "b", "c", "d", "e", "f", "g"].map((name) => [`part/${name}/success`, 1]),
+    );
+    assert.match(partsText(metrics), /^ \(a 1\.00, .*f 1\.00, 1 more\)$/);
   });
 });
 
