@@ -99,6 +99,8 @@ export type { RolloutToolsOptions, ToolUse } from "./tools/rollout-tools.ts";
 export { RolloutTools } from "./tools/rollout-tools.ts";
 export type { SearchConfig } from "./tools/search.ts";
 export { makeSearch, searchConfigSchema } from "./tools/search.ts";
+export type { Passage } from "./tools/search-index.ts";
+export { SearchIndex } from "./tools/search-index.ts";
 export type {
   Tool,
   ToolAnswer,

@@ -1,5 +1,5 @@
 /**
- * The tool `search`: finds passages of a local corpus by BM25 (Robertson and Zaragoza 2009), as MiniSearch computes it.
+ * The tool `search`: finds passages of a local corpus by BM25.
  *
  * The corpus is a JSON Lines file below HONE_FILES; each line has the text of a passage. It is read once, at the first
  * search, and stays in memory.
@@ -10,8 +10,8 @@ import { stat } from "node:fs/promises";
 import { createInterface } from "node:readline";
 import { fileBelow } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
-import MiniSearch from "minisearch";
 import { z } from "zod";
+import { type Passage, SearchIndex } from "./search-index.ts";
 import { defineTool, type Tool } from "./tool.ts";
 
 export const searchConfigSchema = z.strictObject({
@@ -25,11 +25,6 @@ export const searchConfigSchema = z.strictObject({
 });
 export type SearchConfig = z.output<typeof searchConfigSchema>;
 
-/**
- * The usual constants of BM25: k says how fast repeated words saturate, b how strongly long passages are penalised. A positive
- * d would add a bonus for every word that occurs (BM25+).
- */
-const BM25 = { k: 1.2, b: 0.75, d: 0 };
 /** Every process holds the index in memory, and an index of a million passages takes about 3 GB. */
 const MAX_PASSAGES = 1_000_000;
 /** The corpus is held in memory together with its index. */
@@ -61,43 +56,6 @@ export function makeSearch(config: SearchConfig, filesFolder: string): Tool {
         .join("\n\n");
     },
   });
-}
-
-interface Passage {
-  readonly title: string;
-  readonly text: string;
-}
-
-/** An index that finds passages by their words. */
-export class SearchIndex {
-  readonly #passages: readonly Passage[];
-  /** The index of titles and texts; a passage is identified by its position in the corpus. */
-  readonly #index = new MiniSearch<Passage & { readonly id: number }>({
-    fields: ["words"],
-    extractField: (passage, field) => (field === "id" ? passage.id : `${passage.title} ${passage.text}`),
-    tokenize: wordsOf,
-    processTerm: (word) => word,
-    searchOptions: { bm25: BM25 },
-  });
-
-  constructor(passages: readonly Passage[]) {
-    this.#passages = passages;
-    for (const [id, passage] of passages.entries()) this.#index.add({ ...passage, id });
-  }
-
-  /** The passages that fit best, best first; passages with equal scores are in the order of the corpus. */
-  search(query: string, maxResults: number): Passage[] {
-    const words = [...new Set(wordsOf(query))].join(" ");
-    return this.#index
-      .search(words)
-      .sort((a, b) => b.score - a.score || a.id - b.id)
-      .slice(0, maxResults)
-      .flatMap(({ id }) => this.#passages[id] ?? []);
-  }
-}
-
-function wordsOf(text: string): string[] {
-  return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
 }
 
 async function readCorpus(config: SearchConfig, filesFolder: string): Promise<SearchIndex> {

@@ -10,7 +10,8 @@ import { makeCalculator } from "./calculator.ts";
 import { ArgumentChecker } from "./check-arguments.ts";
 import { CutSide, cutAnswer } from "./cut-answer.ts";
 import { ExpressionError, evaluateExpression } from "./evaluate-expression.ts";
-import { makeSearch, SearchIndex, searchConfigSchema } from "./search.ts";
+import { makeSearch, searchConfigSchema } from "./search.ts";
+import { SearchIndex } from "./search-index.ts";
 import { readToolFile, registeredName } from "./tool-file.ts";
 
 const context = {
