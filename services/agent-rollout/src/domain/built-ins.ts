@@ -20,6 +20,7 @@ import { toolAgent } from "./agents/tool-agent/tool-agent.ts";
 import { FrozenLake, frozenLakeConfigSchema } from "./environments/frozen-lake/frozen-lake.ts";
 import { logNormalMs, SlowEnvironment } from "./environments/slow-environment.ts";
 import { Sokoban, sokobanConfigSchema } from "./environments/sokoban/sokoban.ts";
+import { WebShop, webshopConfigSchema } from "./environments/webshop/webshop.ts";
 import { makePythonTool, pythonConfigSchema } from "./tools/python.ts";
 
 registerEnvironment("frozen_lake", {
@@ -34,6 +35,11 @@ registerEnvironment("frozen_lake", {
 registerEnvironment("sokoban", {
   configSchema: sokobanConfigSchema,
   create: (config) => new Sokoban(config),
+});
+
+registerEnvironment("webshop", {
+  configSchema: webshopConfigSchema,
+  create: (config) => new WebShop(config),
 });
 
 register("gym", gymAgent);
