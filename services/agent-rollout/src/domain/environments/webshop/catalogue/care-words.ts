@@ -51,7 +51,7 @@ const beauty: Family = {
   },
   options: [
     { name: "scent", values: ["rose", "vanilla", "citrus", "sandalwood", "jasmine", "eucalyptus"] },
-    { name: "size", values: ["1 ounce", "3 ounce", "8 ounce", "16 ounce"] },
+    { name: "size", values: ["mini", "standard", "large", "refill"] },
   ],
   uses: ["dry skin", "daily care", "sensitive skin", "quiet evenings", "gifts"],
 };
@@ -92,7 +92,7 @@ const food: Family = {
   },
   options: [
     { name: "flavor", values: ["cinnamon", "chocolate", "blueberry", "peppermint", "honey", "ginger"] },
-    { name: "pack", values: ["single", "pack of 4", "pack of 12", "pack of 24"] },
+    { name: "pack", values: ["single", "twin", "family", "bulk"] },
   ],
   uses: ["lunch boxes", "hikes", "the break at work", "movie nights", "breakfast"],
 };

@@ -95,7 +95,7 @@ const sport: Family = {
   },
   options: [
     { name: "color", values: COLORS },
-    { name: "weight", values: ["5 pounds", "10 pounds", "15 pounds", "20 pounds"] },
+    { name: "weight", values: ["light", "middle", "heavy"] },
   ],
   uses: ["training at home", "festivals", "weekend hikes", "rehabilitation", "studio classes"],
 };
@@ -159,7 +159,7 @@ const office: Family = {
   options: [
     { name: "color", values: COLORS },
     { name: "style", values: ["executive", "student", "studio"] },
-    { name: "pack", values: ["single", "pack of 3", "pack of 6", "pack of 10"] },
+    { name: "pack", values: ["single", "trio", "half dozen", "bulk"] },
   ],
   uses: ["long workdays", "students", "letters and lists", "a first studio", "home offices"],
 };

@@ -96,7 +96,7 @@ const kitchen: Family = {
   },
   options: [
     { name: "color", values: COLORS },
-    { name: "capacity", values: ["12 ounce", "20 ounce", "32 ounce", "64 ounce"] },
+    { name: "capacity", values: ["half pint", "one quart", "two liters", "gallon"] },
     { name: "finish", values: ["matte", "glossy", "brushed"] },
   ],
   uses: ["busy mornings", "Sunday roasts", "camping", "new homes", "the office kitchen"],

@@ -92,6 +92,7 @@ const accessories: Family = {
   categories: [
     {
       path: ["Accessories", "Bags"],
+      except: ["hypoallergenic", "tarnish free"],
       kinds: [
         kind("backpacks", "Laptop Backpack", "laptop backpack", 25, 95),
         kind("tote bags", "Canvas Tote Bag", "canvas tote bag", 12, 45),
@@ -100,6 +101,7 @@ const accessories: Family = {
     },
     {
       path: ["Accessories", "Jewelry"],
+      except: ["adjustable strap"],
       kinds: [
         kind("necklaces", "Pendant Necklace", "pendant necklace", 15, 85),
         kind("earrings", "Hoop Earrings", "hoop earrings", 9, 60),

@@ -24,7 +24,10 @@ export interface Family {
   readonly categories: readonly Category[];
   /** Attributes, each with the rest of the sentence that it begins; none of these sentences holds another attribute. */
   readonly attributes: Readonly<Record<string, string>>;
-  /** Groups of options, each with all the values that there are. */
+  /**
+   * Groups of options, each with all the values that there are. No two of them match by the reward's rule, as "pack of 12" and
+   * "pack of 24" would: otherwise it would not matter which of them is chosen.
+   */
   readonly options: readonly { readonly name: string; readonly values: readonly string[] }[];
   /** What its products are good for. */
   readonly uses: readonly string[];

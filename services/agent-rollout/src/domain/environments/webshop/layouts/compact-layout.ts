@@ -2,7 +2,7 @@
  * Short pages in few words, for small models that are trained from scratch. Each page shows the task and what was chosen, so
  * that a model without memory can play. What can be clicked on every page of a kind is not written down.
  *
- * An observation has at most about 70 tokens if each word, each blank and each end of line is one; see
+ * An observation has at most 60 tokens, with four products on a page, if each word, each blank and each end of line is one; see
  * {@link compactVocabulary}.
  */
 

@@ -37,8 +37,8 @@ function instructionOf(
   const opening = random.pick([
     `Find me ${listed} ${query}`,
     `I am looking for ${query} (${listed})`,
-    `I want to buy ${query}, and what matters to me is ${attributes.join(" and ")}`,
-    `Please order ${query} described as ${listed}`,
+    `As a gift I need ${listed} ${query}`,
+    `Please order ${listed} ${query} for me`,
   ]);
   const choices = options.map(({ name, value }) => `${name}: ${value}`).join(", and ");
   const ending = `, and price lower than ${priceLimit.toFixed(2)} dollars`;

@@ -24,7 +24,7 @@ const SEPARATOR = " [SEP] ";
 
 export const webshopLayout: Layout = {
   defaultProducts: 1_000,
-  // A search among so many takes 30 ms, and their index 55 MB.
+  // A search among so many takes about 10 ms, and products and index 55 MB.
   maxProducts: 10_000,
   defaultResultsPerPage: 10,
   details: ["description", "features", "reviews"],
