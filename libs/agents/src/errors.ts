@@ -29,6 +29,14 @@ export class PolicyUnavailableError extends RetryableError {
   }
 }
 
+/** An environment refuses the task itself, such as a server that does not know it; a fresh environment would refuse it too. */
+export class EnvironmentRefusedError extends TerminalError {
+  /** @param reason what was refused and why, and what to correct. */
+  constructor(reason: string, options?: ErrorOptions) {
+    super("ENVIRONMENT_REFUSED", `the environment cannot give this task: ${reason}`, options);
+  }
+}
+
 /** The engine refuses the request itself; repeating it cannot help. */
 export class PolicyRefusedError extends TerminalError {
   constructor(reason: string) {

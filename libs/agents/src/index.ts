@@ -31,6 +31,7 @@ export { checkConfig, type InputProblem, unknownName } from "./definitions/check
 export type {
   ActionTool,
   Environment,
+  EnvironmentContext,
   EnvironmentDefinition,
   EnvironmentDescription,
   EnvironmentInfo,
@@ -51,6 +52,7 @@ export {
   AttemptTimedOutError,
   BadRowError,
   DuplicateNameError,
+  EnvironmentRefusedError,
   InfrastructureError,
   LimitReachedError,
   ModelCallAbandonedError,

@@ -138,6 +138,7 @@ export async function playAgent(
       throw new TypeError("sessions are opened by the service agent-rollout, which does not run here");
     },
   });
+  await environment?.finish();
   return {
     result,
     turns: conversation.turns,

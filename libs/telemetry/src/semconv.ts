@@ -26,6 +26,7 @@ export const SpanName = {
   /** Environment calls. agent-rollout. */
   environmentReset: "environment.reset",
   environmentStep: "environment.step",
+  environmentFinish: "environment.finish",
   /** Scoring of one episode. judge. */
   judge: "judge",
   /** What training did with one rollout, made after the commit. trainer. */

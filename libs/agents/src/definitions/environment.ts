@@ -1,5 +1,6 @@
 /** Environments in the style of Gym, with text as input and output; they are registered by name. */
 
+import type { BoundKeys } from "@hone/config";
 import type { z } from "zod";
 import { Registry } from "./registry.ts";
 
@@ -77,7 +78,10 @@ export interface EnvironmentDescription {
   readonly tools?: readonly ActionTool[];
 }
 
-/** Runs one episode at a time. It throws a RetryableError for a failure that is not the agent's fault. */
+/**
+ * Runs one episode at a time. It throws a RetryableError for a failure that is not the agent's fault, and an
+ * EnvironmentRefusedError where no attempt could play this task.
+ */
 export interface Environment {
   /** Starts the episode that the seed names; the same seed gives the same episode for the same actions. */
   reset(seed: number): Promise<EnvironmentReset> | EnvironmentReset;
@@ -86,6 +90,12 @@ export interface Environment {
    * read none; an agent of one's own may pass anything.
    */
   step(action: string): Promise<EnvironmentStep> | EnvironmentStep;
+  /**
+   * Ends an episode that was still open when the agent returned or reached a limit, such as `rollout.maxTurns`. It is called
+   * at most once, and not where the attempt failed or ran out of time. Absent = such an end brings nothing.
+   * @returns a reward, which goes to the turn that acted last.
+   */
+  finish?(): Promise<number> | number;
   /** Metrics of the episode so far, such as `{ success: 1 }`. */
   metrics(): Readonly<Record<string, number>>;
   /**
@@ -99,11 +109,21 @@ export interface Environment {
   close?(): Promise<void> | void;
 }
 
+/** What the process that makes an environment provides. */
+export interface EnvironmentContext {
+  /** Keys of servers, each bound to the hosts that it may be sent to. */
+  readonly keys: BoundKeys;
+}
+
 /** How to make an environment. */
 export interface EnvironmentDefinition<Config> {
   /** Checks the task's configuration and fills in defaults. */
   readonly configSchema: z.ZodType<Config>;
-  create(config: Config): Environment;
+  /**
+   * Makes one without starting or asking anything: a run's environments are also made to check them.
+   * @throws {InvalidInputError} where a key of the configuration cannot be used here.
+   */
+  create(config: Config, context?: EnvironmentContext): Environment;
 }
 
 /** Defines an environment that a module of a run exports: `export const environments = { mine: defineEnvironment({…}) }`. */
@@ -112,7 +132,7 @@ export function defineEnvironment<Config>(
 ): EnvironmentDefinition<unknown> {
   return {
     configSchema: definition.configSchema,
-    create: (config) => definition.create(config as Config),
+    create: (config, context) => definition.create(config as Config, context),
   };
 }
 

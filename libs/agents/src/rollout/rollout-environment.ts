@@ -16,8 +16,12 @@ import type {
   EnvironmentReset,
   EnvironmentStep,
 } from "../definitions/environment.ts";
+import { EnvironmentRefusedError } from "../errors.ts";
 import type { ModelSession } from "../model/model-session.ts";
+import type { RecordedTurn } from "./conversation.ts";
 import type { RolloutObserver } from "./rollout-observer.ts";
+
+type EnvironmentSpan = ReturnType<typeof startSpan>;
 
 /** Lets rollouts whose environments answered at the same moment continue one after another. */
 const turnstile = new Turnstile();
@@ -35,7 +39,7 @@ export class RolloutEnvironment implements AgentEnvironment {
   /** Sum of the rewards so far. */
   totalReward = 0;
   /** A failure outside the agent; it ends the attempt even if the agent catches it. */
-  failure: RetryableError | undefined;
+  failure: RetryableError | EnvironmentRefusedError | undefined;
   readonly #inner: Environment;
   readonly #name: string;
   readonly #seed: number;
@@ -44,6 +48,8 @@ export class RolloutEnvironment implements AgentEnvironment {
   #session: ModelSession | undefined;
   /** Digest or name of the state to which the environment's last answer led. */
   #state: string | undefined;
+  /** Whether an episode has begun and is not over. */
+  #isOpen = false;
 
   constructor(options: RolloutEnvironmentOptions) {
     this.#inner = options.inner;
@@ -60,23 +66,35 @@ export class RolloutEnvironment implements AgentEnvironment {
 
   async reset(): Promise<EnvironmentReset> {
     const reset = await this.#traced(SpanName.environmentReset, () => this.#inner.reset(this.#seed));
+    this.#isOpen = true;
     this.#state = nameOfState(reset);
     this.#observer?.onReset(reset);
     return reset;
   }
 
   async step(action: string): Promise<EnvironmentStep> {
-    const step = await this.#traced(SpanName.environmentStep, () => this.#inner.step(action));
-    this.totalReward += step.reward;
-    const turn = this.#session?.lastTurn;
+    const step = await this.#traced(SpanName.environmentStep, () => this.#inner.step(action), describe);
+    this.#isOpen = !step.terminated && !step.truncated;
+    const turn = this.#give(step.reward);
     if (turn !== undefined) {
-      turn.reward = (turn.reward ?? 0) + step.reward;
       // Info that the call itself recorded, such as its role, is kept. The state is the one before the step.
       turn.info = { ...turn.info, ...step.info, [TurnInfo.state]: this.#state ?? null };
     }
     this.#state = nameOfState(step);
     this.#observer?.onStep(action, step, turn);
     return step;
+  }
+
+  /** Ends an episode that is still open; its reward goes to the turn that acted last. Nothing happens after a failure. */
+  async finish(): Promise<void> {
+    if (!this.#isOpen || this.failure !== undefined || this.#inner.finish === undefined) return;
+    this.#isOpen = false;
+    const finish = async () => this.#inner.finish?.() ?? 0;
+    const reward = await this.#traced(SpanName.environmentFinish, finish, (span, result) =>
+      span.setAttribute(Attr.turnReward, result),
+    );
+    const turn = this.#give(reward);
+    this.#observer?.onFinish?.(reward, turn);
   }
 
   metrics(): Readonly<Record<string, number>> {
@@ -91,7 +109,19 @@ export class RolloutEnvironment implements AgentEnvironment {
     await this.#inner.close?.();
   }
 
-  async #traced<T extends EnvironmentReset>(name: string, work: () => Promise<T> | T): Promise<T> {
+  /** @returns the turn that the reward was given to. */
+  #give(reward: number): RecordedTurn | undefined {
+    this.totalReward += reward;
+    const turn = this.#session?.lastTurn;
+    if (turn !== undefined) turn.reward = (turn.reward ?? 0) + reward;
+    return turn;
+  }
+
+  async #traced<T>(
+    name: string,
+    work: () => Promise<T> | T,
+    describeResult: (span: EnvironmentSpan, result: T) => void = () => undefined,
+  ): Promise<T> {
     const span = startSpan(name, {
       parent: this.#trace,
       attributes: { [Attr.environmentName]: this.#name, [Attr.environmentSeed]: this.#seed },
@@ -100,10 +130,10 @@ export class RolloutEnvironment implements AgentEnvironment {
       const working = work();
       const result = await working;
       if (working instanceof Promise) await turnstile.pass();
-      if (span.isRecording()) describe(span, result);
+      if (span.isRecording()) describeResult(span, result);
       return result;
     } catch (error) {
-      if (error instanceof RetryableError) this.failure = error;
+      if (error instanceof RetryableError || error instanceof EnvironmentRefusedError) this.failure = error;
       recordError(span, error);
       throw error;
     } finally {
@@ -122,8 +152,7 @@ function nameOfState({ observation, info }: EnvironmentReset): string {
   return hash("sha256", observation, "hex").slice(0, DIGEST_DIGITS);
 }
 
-function describe(span: ReturnType<typeof startSpan>, result: EnvironmentReset | EnvironmentStep): void {
-  if (!("reward" in result)) return;
+function describe(span: EnvironmentSpan, result: EnvironmentStep): void {
   const { action, action_is_valid: isValid } = result.info;
   span.setAttributes({
     [Attr.turnReward]: result.reward,

@@ -4,8 +4,10 @@
  * A1: It never rejects: the end of the attempt is its value.
  * A2: It settles when its time is over or its signal aborts, even if the agent ignores that.
  * A3: It ends as stale as soon as its first token is older than the job allows, even while a tool works.
- * A4: The outcome follows, in this order, from: the signal or the clock, a failed call of the model or the environment (even
- *     if the agent caught the error), an error of the agent, the agent's result (see verdict.ts).
+ * A4: The outcome follows, in this order, from: the signal or the clock, a failed call of the environment or a tool, one of
+ *     the model (even if the agent caught the error), an error of the agent, the agent's result (see verdict.ts).
+ * A5: An episode that is still open when the agent has returned or reached a limit is finished, within the attempt's time. A
+ *     failure in that ends the attempt as any other of the environment does.
  */
 
 import {
@@ -14,7 +16,9 @@ import {
   AttemptTimedOutError,
   Conversation,
   type Environment,
+  type EnvironmentRefusedError,
   HoneChatModel,
+  LimitReachedError,
   ModelSession,
   type Policy,
   PolicyStaleError,
@@ -161,12 +165,12 @@ async function runTraced(
       renderer: parts.renderer,
     });
     const own = { session, sessions, environment, tools, clock, signal: over.signal, trace, observer };
-    result = await Promise.race([runAgent(job, parts, own), interrupted]);
-    verdict = returnedVerdict(result, session.failure ?? failureOf(environment, tools), job);
+    result = await Promise.race([playToEnd(job, parts, own), interrupted]);
+    verdict = returnedVerdict(result, failureOf(environment, tools) ?? session.failure, job);
   } catch (error) {
     const cause = over.signal.aborted
       ? over.signal.reason
-      : (session?.failure ?? failureOf(environment, tools) ?? error);
+      : (failureOf(environment, tools) ?? session?.failure ?? error);
     observer?.onFailure(cause);
     verdict = verdictOf(cause, job);
   } finally {
@@ -280,21 +284,32 @@ function openSession(
   });
 }
 
-function runAgent(
-  job: RolloutJob,
-  { agent, renderer }: AttemptParts,
-  own: {
-    session: ModelSession;
-    sessions: AttemptSessions;
-    environment: RolloutEnvironment | undefined;
-    /** The tools that the agent opens are added to it. */
-    tools: RolloutTools[];
-    clock: AttemptClock;
-    signal: AbortSignal;
-    trace: Context;
-    observer: RolloutObserver | undefined;
-  },
-): Promise<AgentResult> {
+/** What the agent of an attempt is given. */
+interface AgentParts {
+  readonly session: ModelSession;
+  readonly sessions: AttemptSessions;
+  readonly environment: RolloutEnvironment | undefined;
+  /** The tools that the agent opens are added to it. */
+  readonly tools: RolloutTools[];
+  readonly clock: AttemptClock;
+  readonly signal: AbortSignal;
+  readonly trace: Context;
+  readonly observer: RolloutObserver | undefined;
+}
+
+/** Runs the agent, and finishes an episode that is then still open (A5). */
+async function playToEnd(job: RolloutJob, parts: AttemptParts, own: AgentParts): Promise<AgentResult> {
+  try {
+    const result = await runAgent(job, parts, own);
+    await own.environment?.finish();
+    return result;
+  } catch (error) {
+    if (own.session.failure instanceof LimitReachedError) await own.environment?.finish();
+    throw error;
+  }
+}
+
+function runAgent(job: RolloutJob, { agent, renderer }: AttemptParts, own: AgentParts): Promise<AgentResult> {
   const { session, sessions, environment, tools, clock, signal, trace, observer } = own;
   return agent.definition.run(agent.graph, {
     config: agent.config,
@@ -325,7 +340,7 @@ function runAgent(
 function failureOf(
   environment: RolloutEnvironment | undefined,
   tools: readonly RolloutTools[],
-): RetryableError | undefined {
+): RetryableError | EnvironmentRefusedError | undefined {
   return environment?.failure ?? tools.find((each) => each.failure !== undefined)?.failure;
 }
 

@@ -11,13 +11,14 @@ import {
   type AgentModules,
   checkConfig,
   type Environment,
+  type EnvironmentContext,
   environmentOf,
   type ModuleExports,
   type Policy,
   type RolloutObserver,
   scriptOf,
 } from "@hone/agents";
-import { describeError, Outcome, parseJson, pause, TerminalError } from "@hone/core";
+import { describeError, InvalidInputError, Outcome, parseJson, pause, TerminalError } from "@hone/core";
 import type { Context } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
 import { chooseAgent } from "./agent-choice.ts";
@@ -97,7 +98,9 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
     throw new UnusableJobError(`its scripted policy "${scriptedPolicy}" is unknown`);
   }
   const makeEnvironment =
-    task.environment === undefined ? undefined : environmentMaker(task.environment, modules?.exports);
+    task.environment === undefined
+      ? undefined
+      : environmentMaker(task.environment, modules?.exports, { keys: dependencies.endpoints.keys });
   if (makeEnvironment === undefined && (agent.definition.needsEnvironment || script !== undefined)) {
     throw new UnusableJobError(
       `${script === undefined ? `the agent ${agentName}` : "a script"} needs a task with an environment, and the task ${task.id} has none`,
@@ -120,6 +123,7 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
 function environmentMaker(
   { name, configJson }: { name: string; configJson: string },
   own: ModuleExports | undefined,
+  context: EnvironmentContext,
 ): () => Environment {
   const definition = environmentOf(name, own?.environments);
   if (definition === undefined) throw new UnusableJobError(`its environment "${name}" is unknown`);
@@ -130,7 +134,14 @@ function environmentMaker(
       `the environment's ${problem?.path.join(".") || "configuration"} is ${JSON.stringify(problem?.value)}; it must be ${problem?.allowed}`,
     );
   }
-  return () => definition.create(checked.config);
+  return () => {
+    try {
+      return definition.create(checked.config, context);
+    } catch (error) {
+      if (!(error instanceof InvalidInputError)) throw error;
+      throw new UnusableJobError(`its environment cannot be made: ${error.message}`, { cause: error });
+    }
+  };
 }
 
 function parseConfig(json: string): unknown {

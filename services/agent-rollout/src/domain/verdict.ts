@@ -4,6 +4,7 @@ import {
   type AgentResult,
   AttemptTimedOutError,
   BadRowError,
+  EnvironmentRefusedError,
   LimitReachedError,
   PolicyRefusedError,
   PolicyStaleError,
@@ -11,7 +12,7 @@ import {
 } from "@hone/agents";
 import { describeError, Outcome, RetryableError } from "@hone/core";
 import { EncodingLimitError } from "@hone/tokenizer";
-import { RolloutCancelledError, ServiceStoppingError } from "./errors.ts";
+import { RolloutCancelledError, ServiceStoppingError, UnusableJobError } from "./errors.ts";
 import type { RolloutJob } from "./rollout-job.ts";
 
 /** How an attempt ended, before its record is put together. */
@@ -45,6 +46,8 @@ export function verdictOf(error: unknown, job: RolloutJob): Verdict {
   const isOfRun =
     error instanceof PolicyRefusedError ||
     error instanceof BadRowError ||
+    error instanceof EnvironmentRefusedError ||
+    error instanceof UnusableJobError ||
     error instanceof EncodingLimitError;
   if (isOfRun) return { kind: "infra_failed", reason, isRetryable: false };
   if (error instanceof RetryableError) return { kind: "infra_failed", reason, isRetryable: true };

@@ -50,6 +50,10 @@ export class SlowEnvironment implements Environment {
     return this.#inner.step(action);
   }
 
+  finish(): Promise<number> | number {
+    return this.#inner.finish?.() ?? 0;
+  }
+
   metrics(): Readonly<Record<string, number>> {
     return this.#inner.metrics();
   }

@@ -118,6 +118,7 @@ function laneOf(spanName: string): LaneKind | undefined {
       return LaneKind.engine;
     case SpanName.environmentReset:
     case SpanName.environmentStep:
+    case SpanName.environmentFinish:
       return LaneKind.tools;
     case SpanName.judge:
       return LaneKind.judge;
