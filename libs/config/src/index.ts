@@ -43,7 +43,12 @@ export {
   type JudgeConfig,
   type JudgeKind,
 } from "./run-file/schema/judges.ts";
-export type { Endpoint, TeacherEndpoint } from "./run-file/schema/model-endpoint.ts";
+export {
+  type Endpoint,
+  httpUrlSchema,
+  keyVariableSchema,
+  type TeacherEndpoint,
+} from "./run-file/schema/model-endpoint.ts";
 export { runFileSchema } from "./run-file/schema/run-file-schema.ts";
 export {
   CRITIC,

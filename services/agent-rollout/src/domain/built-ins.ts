@@ -17,6 +17,8 @@ import { endpointAgent } from "./agents/outside/endpoint-agent.ts";
 import { reactAgent } from "./agents/react/react-agent.ts";
 import { singleTurnAgent } from "./agents/single-turn/single-turn-agent.ts";
 import { toolAgent } from "./agents/tool-agent/tool-agent.ts";
+import { environmentServiceConfigSchema } from "./environments/environment-service/config.ts";
+import { makeEnvironmentService } from "./environments/environment-service/environment-service.ts";
 import { FrozenLake, frozenLakeConfigSchema } from "./environments/frozen-lake/frozen-lake.ts";
 import { logNormalMs, SlowEnvironment } from "./environments/slow-environment.ts";
 import { Sokoban, sokobanConfigSchema } from "./environments/sokoban/sokoban.ts";
@@ -40,6 +42,11 @@ registerEnvironment("sokoban", {
 registerEnvironment("webshop", {
   configSchema: webshopConfigSchema,
   create: (config) => new WebShop(config),
+});
+
+registerEnvironment("environment_service", {
+  configSchema: environmentServiceConfigSchema,
+  create: makeEnvironmentService,
 });
 
 register("gym", gymAgent);

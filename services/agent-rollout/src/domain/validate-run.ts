@@ -6,6 +6,7 @@ import {
   agentOf,
   checkConfig,
   type Environment,
+  type EnvironmentContext,
   environmentNames,
   environmentOf,
   type InputProblem,
@@ -14,6 +15,7 @@ import {
   scriptOf,
   unknownName,
 } from "@hone/agents";
+import { InvalidInputError } from "@hone/core";
 import { ChatRenderer, ChatTemplateError, makeTokenizer, TokenizerLoadError } from "@hone/tokenizer";
 
 /** An agent as a run file holds it. */
@@ -42,6 +44,8 @@ export interface RunParts {
     /** Key of the agent that plays in it. @default `agent` */
     readonly agentKey?: string;
   }>;
+  /** What environments are made with. */
+  readonly context?: EnvironmentContext;
 }
 
 /** One thing that is wrong with a run file. */
@@ -59,7 +63,7 @@ export function validateRun(run: RunParts): RunProblem[] {
     ...agentProblems(run, AGENT_KEY, run.agent),
     ...(run.partAgents ?? []).flatMap(({ key, agent }) => agentProblems(run, key, agent)),
     ...scriptProblems(run),
-    ...run.environments.flatMap((environment) => environmentProblems(environment, run.own)),
+    ...run.environments.flatMap((environment) => environmentProblems(environment, run)),
     ...tokenizerProblems(run),
   ];
 }
@@ -67,11 +71,8 @@ export function validateRun(run: RunParts): RunProblem[] {
 /** The key of the run's own agent. */
 const AGENT_KEY = "agent";
 
-function agentProblems(
-  { environments: all, partAgents = [], own }: RunParts,
-  agentKey: string,
-  agent: WrittenAgent,
-): RunProblem[] {
+function agentProblems(run: RunParts, agentKey: string, agent: WrittenAgent): RunProblem[] {
+  const { environments: all, partAgents = [], own } = run;
   const environments = all.filter(({ agentKey: key = AGENT_KEY }) => key === agentKey);
   const ownAgents = own?.agents ?? {};
   const isOwn = Object.hasOwn(ownAgents, agent.name);
@@ -111,7 +112,7 @@ function agentProblems(
   const checked = checkConfig(definition.configSchema, agent.config ?? {});
   if (checked.kind === "invalid") return [...problems, ...at(`${agentKey}.config`, checked.problems)];
   const unplayable = environments.flatMap((environment) => {
-    const made = makeEnvironment(environment, own);
+    const made = makeEnvironment(environment, run);
     const describe = (format?: ActionFormat) => made?.describe?.(format) ?? {};
     return made === undefined ? [] : (definition.checkEnvironment?.(checked.config, describe) ?? []);
   });
@@ -121,19 +122,26 @@ function agentProblems(
 /** An environment that is not reset; undefined where {@link environmentProblems} reports what is wrong with it. */
 function makeEnvironment(
   { name, config }: RunParts["environments"][number],
-  own: ModuleExports | undefined,
+  { own, context }: RunParts,
 ): Environment | undefined {
   const definition = environmentOf(name, own?.environments);
   const checked = definition === undefined ? undefined : checkConfig(definition.configSchema, config);
-  return checked?.kind === "valid" ? definition?.create(checked.config) : undefined;
+  if (checked?.kind !== "valid") return undefined;
+  try {
+    return definition?.create(checked.config, context);
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    return undefined;
+  }
 }
 
-function scriptProblems({ warmStart, environments, rowsKey, own }: RunParts): RunProblem[] {
+function scriptProblems(run: RunParts): RunProblem[] {
+  const { warmStart, environments, rowsKey } = run;
   if (warmStart === undefined) return [];
   const key = "warmStart.policy";
   if (scriptOf(warmStart.policy) === undefined) return at(key, unknownName(warmStart.policy, scriptNames()));
   const isPlayable = environments.every((environment) => {
-    const made = makeEnvironment(environment, own);
+    const made = makeEnvironment(environment, run);
     return made === undefined || made.legalActions !== undefined;
   });
   if (isPlayable && environments.length > 0 && rowsKey === undefined) return [];
@@ -148,13 +156,25 @@ function scriptProblems({ warmStart, environments, rowsKey, own }: RunParts): Ru
 
 function environmentProblems(
   { key, name, config }: RunParts["environments"][number],
-  own: ModuleExports | undefined,
+  { own, context }: RunParts,
 ): RunProblem[] {
   const definition = environmentOf(name, own?.environments);
   if (definition === undefined)
     return at(`${key}.environment`, unknownName(name, environmentNames(own?.environments)));
   const checked = checkConfig(definition.configSchema, config);
-  return checked.kind === "valid" ? [] : at(`${key}.config`, checked.problems);
+  if (checked.kind === "invalid") return at(`${key}.config`, checked.problems);
+  try {
+    definition.create(checked.config, context);
+    return [];
+  } catch (error) {
+    if (!(error instanceof InvalidInputError)) throw error;
+    const { path, allowed, message } = error;
+    return [{ key: `${key}.config.${path}`, value: valueAt(config, path), allowed, message }];
+  }
+}
+
+function valueAt(config: unknown, path: string): unknown {
+  return typeof config === "object" && config !== null ? Reflect.get(config, path) : undefined;
 }
 
 /** Checks what conversations need of a tokenizer. The trainer reports a tokenizer that cannot be read at all. */

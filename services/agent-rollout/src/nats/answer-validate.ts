@@ -46,7 +46,7 @@ async function problemsOf(configJson: string, parts: ValidateParts): Promise<rea
     const { agent } = run;
     const modules = await parts.modules.load(modulesOf(run));
     const problems = [
-      ...validateRun({ ...partsOf(run), own: modules.exports }),
+      ...validateRun({ ...partsOf(run), own: modules.exports, context: { keys: parts.endpoints.keys } }),
       ...endpointProblems(run, parts.endpoints),
     ];
     if (problems.length > 0) return problems;
