@@ -37,6 +37,10 @@ export {
   OutsideAgent,
 } from "./run-file/schema/agent.ts";
 export {
+  type EnvironmentServiceSource,
+  serviceEnvironmentOf,
+} from "./run-file/schema/environment-service-source.ts";
+export {
   type EpisodeJudgeConfig,
   GROUND_TRUTH_JUDGES,
   type GroupJudgeConfig,
@@ -82,6 +86,7 @@ export type {
 export {
   agentOfPart,
   curriculaOf,
+  environmentOfTasks,
   judgesOfPart,
   maxTurnsOfPart,
   modulesOf,

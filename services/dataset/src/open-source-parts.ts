@@ -5,6 +5,7 @@ import { DatasetHub } from "@hone/hub";
 import type { Logger } from "@hone/telemetry";
 import type { DatasetConfig } from "./config.ts";
 import { RowFiles } from "./files/row-files.ts";
+import { TaskLists } from "./files/sources/environment-service-source.ts";
 import { HubDatasets } from "./files/sources/hub-datasets.ts";
 import type { SourceParts } from "./files/sources/open-source.ts";
 
@@ -23,6 +24,7 @@ export function openSourceParts(
     }),
     hub: new HubDatasets({ root: filesDir, hub: new DatasetHub(hub), signal: closing.signal, logger }),
     keys,
+    taskLists: new TaskLists(),
     [Symbol.dispose]: () => closing.abort(),
   };
 }

@@ -4,6 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import {
   agentOfPart,
   ConfigError,
+  environmentOfTasks,
   modulesOf,
   pathText,
   type RunConfig,
@@ -111,7 +112,7 @@ function endpointProblems({ trainer }: RunConfig, { keys }: Endpoints): RunProbl
 function partsOf(run: RunConfig): RunParts {
   const { agent, warmStart, model } = run;
   const parts = taskPartsOf(run);
-  const rows = parts.find(({ tasks }) => tasks.source !== "environment");
+  const rows = parts.find(({ tasks }) => environmentOfTasks(tasks) === undefined);
   const agentKeys = new Map(ownAgentsOf(run).map(([key, own]) => [own, key]));
   // The trainer checks the tokenizer of a pretrained model, as it has the files.
   const tokenizer = "init" in model ? model.init.tokenizer : "";
@@ -122,13 +123,14 @@ function partsOf(run: RunConfig): RunParts {
     ...(warmStart?.policy !== undefined && { warmStart: { policy: warmStart.policy } }),
     ...(typeof tokenizer !== "string" && { tokenizerFiles: tokenizer.files }),
     environments: parts.flatMap(({ path, name, tasks }) => {
-      if (tasks.source !== "environment") return [];
+      const played = environmentOfTasks(tasks);
+      if (played === undefined) return [];
       const agentKey = agentKeys.get(agentOfPart(run, name));
       return [
         {
           key: pathText(path),
-          name: tasks.environment,
-          config: tasks.config,
+          name: played.environment,
+          config: played.config,
           ...(agentKey !== undefined && { agentKey }),
         },
       ];

@@ -1,7 +1,7 @@
 /** Asks the dataset service for the first rows of a run's datasets. */
 
 import { create } from "@bufbuild/protobuf";
-import { pathText, type RunConfig, type TaskPart, taskPartsOf } from "@hone/config";
+import { environmentOfTasks, pathText, type RunConfig, type TaskPart, taskPartsOf } from "@hone/config";
 import { parseJson } from "@hone/core";
 import { type Bus, BusUnavailableError, request, subjects } from "@hone/messaging";
 import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
@@ -13,7 +13,7 @@ const TIMEOUT_MS = 5_000;
 
 /** Leaves out splits whose rows the dataset service cannot give; that service reports why when it validates the run. */
 export async function rowsOfRun(bus: Bus, run: RunConfig): Promise<RowsOfSplit[]> {
-  const sources = taskPartsOf(run).filter(({ tasks }) => tasks.source !== "environment");
+  const sources = taskPartsOf(run).filter(({ tasks }) => environmentOfTasks(tasks) === undefined);
   const found = await Promise.all(sources.map((source) => firstRowsOf(bus, source)));
   return found.filter(({ rows }) => rows.length > 0);
 }

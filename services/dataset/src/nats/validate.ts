@@ -1,7 +1,7 @@
 /** Answers `hone.v1.dataset.validate`: whether a run's dataset section can be served. */
 
 import { create } from "@bufbuild/protobuf";
-import { GROUND_TRUTH_JUDGES, parseJudges, readConversationRow } from "@hone/config";
+import { type FileSource, GROUND_TRUTH_JUDGES, parseJudges, readConversationRow } from "@hone/config";
 import { describeError, parseJson } from "@hone/core";
 import {
   ProblemSchema,
@@ -32,6 +32,8 @@ export async function answerValidate(request: ValidateRequest, parts: SourcePart
 
 async function problemsOfDataset(configJson: string, parts: SourceParts): Promise<SourceProblem[]> {
   const config = parse(configJson);
+  // A run that begins gets what its environment service lists now.
+  parts.taskLists?.clear();
   const dataset = sectionOf(config, "dataset");
   const demands = demandsOf(valueAt(config, "judge"));
   const problemOf: RowRule = (row) => problemOfRow(row, demands);
@@ -104,16 +106,15 @@ async function filesOf(
   spec: SourceSpec,
   parts: SourceParts,
 ): Promise<(readonly [key: string, file: JsonlFile])[]> {
-  if (spec.source === "environment") return [];
   const sources =
     spec.source === "mix"
       ? spec.parts.map(({ tasks }, index) => [`parts[${index}].tasks.path`, tasks] as const)
       : [["path", spec] as const];
-  const opened = sources.map(async ([key, source]) =>
-    source.source === "http" || source.source === "environment"
-      ? []
-      : (await openFiles(source, parts)).map((file) => [key, file] as const),
-  );
+  const opened = sources.map(async ([key, source]) => {
+    if (["http", "environment", "environment_service"].includes(source.source)) return [];
+    const files = await openFiles(source as FileSource, parts);
+    return files.map((file) => [key, file] as const);
+  });
   return (await Promise.all(opened)).flat();
 }
 

@@ -14,7 +14,7 @@ import { GROUND_TRUTH_JUDGES } from "./judges.ts";
 import { curriculumContradictions, mixContradictions } from "./mix-contradictions.ts";
 import { isTraining, trainingQuantization } from "./run-kind.ts";
 import type { RunConfig } from "./schema.ts";
-import { judgesOfPart, type TaskPart, taskPartsOf } from "./task-parts.ts";
+import { environmentOfTasks, judgesOfPart, type TaskPart, taskPartsOf } from "./task-parts.ts";
 
 /** The trainer holds all episodes of a step in memory, and the queue all jobs of a step. */
 export const MAX_ROLLOUTS_PER_STEP = 50_000;
@@ -116,8 +116,8 @@ function* judgeContradictions(run: Checked): Generator<Contradiction> {
 }
 
 /** Whether the tasks are environments and not rows. */
-function isPlayed({ source }: TaskPart["tasks"]): boolean {
-  return source === "environment";
+function isPlayed(tasks: TaskPart["tasks"]): boolean {
+  return environmentOfTasks(tasks) !== undefined;
 }
 
 /** Judges that read what only rows have. */

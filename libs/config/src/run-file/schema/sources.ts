@@ -3,6 +3,7 @@
 import { curriculumSchema } from "@hone/rl";
 import { z } from "zod";
 import { agentSchema } from "./agent.ts";
+import { environmentServiceSource } from "./environment-service-source.ts";
 import { isHttpUrl } from "./http-url.ts";
 import { judgesSchema } from "./judges.ts";
 
@@ -85,7 +86,11 @@ export const fileSourceSchema = z.discriminatedUnion("source", [
 
 const rowSource = z.discriminatedUnion("source", [jsonlSource, parquetSource, huggingFaceSource, httpSource]);
 
-const partSource = z.discriminatedUnion("source", [environmentSource, ...rowSource.options]);
+const partSource = z.discriminatedUnion("source", [
+  environmentSource,
+  environmentServiceSource,
+  ...rowSource.options,
+]);
 
 /** A part of a mix: tasks of one kind, with what is their own. */
 const mixPart = z
@@ -127,6 +132,7 @@ export const taskSourceSchema = z.discriminatedUnion("source", [
   huggingFaceSource,
   httpSource,
   mixSource,
+  environmentServiceSource,
 ]);
 
 export type TaskSource = z.output<typeof taskSourceSchema>;

@@ -6,6 +6,7 @@
 import type { CurriculumConfig } from "@hone/rl";
 import { pathText } from "../../problems.ts";
 import type { AgentChoice } from "./agent.ts";
+import { serviceEnvironmentOf } from "./environment-service-source.ts";
 import type { JudgeConfig } from "./judges.ts";
 import type { RunConfig } from "./schema.ts";
 import type { MixPart, PartSource, TaskSource } from "./sources.ts";
@@ -41,6 +42,14 @@ export function taskPartsOf({ dataset }: Sources): TaskPart[] {
       }),
     );
   });
+}
+
+/** The environment that tasks are played in, with its configuration; undefined for rows. */
+export function environmentOfTasks(
+  tasks: PartSource,
+): { readonly environment: string; readonly config: Readonly<Record<string, unknown>> } | undefined {
+  if (tasks.source === "environment_service") return serviceEnvironmentOf(tasks);
+  return tasks.source === "environment" ? tasks : undefined;
 }
 
 /** The agent that plays a part's tasks. @param name see {@link TaskPart}. */

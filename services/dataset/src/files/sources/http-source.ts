@@ -37,12 +37,17 @@ class TaskServerUnavailableError extends RetryableError {
 /** @throws {SourceError | RetryableError} when the server does not give its size. */
 export async function httpSource(options: HttpSourceOptions): Promise<TaskSource> {
   const { url } = options;
-  const { size } = await ask(options, undefined, sizeSchema, '{ "size": number of rows }');
+  const { size } = await askTaskServer(options, undefined, sizeSchema, '{ "size": number of rows }');
   const name = new URL(url).host;
   return {
     size,
     async read(elements) {
-      const { rows } = await ask(options, { elements }, rowsSchema, '{ "rows": [one object a row] }');
+      const { rows } = await askTaskServer(
+        options,
+        { elements },
+        rowsSchema,
+        '{ "rows": [one object a row] }',
+      );
       if (rows.length !== elements.length) {
         throw refusal(url, `the ${elements.length} rows that it was asked for`, `${rows.length} rows`);
       }
@@ -57,7 +62,12 @@ export async function httpSource(options: HttpSourceOptions): Promise<TaskSource
   };
 }
 
-function ask<Answer>(
+/**
+ * Asks a task server, with POST where there is a body.
+ * @param allowed what its answer must be, for errors.
+ * @throws {SourceError} when it refuses or answers something else; {RetryableError} when it cannot be asked now.
+ */
+export function askTaskServer<Answer>(
   { url, key }: HttpSourceOptions,
   body: unknown,
   schema: z.ZodType<Answer>,

@@ -8,6 +8,7 @@ import { mixedOrder, namedOrder, plainOrder, type TaskOrder } from "../../domain
 import { SourceError } from "../../errors.ts";
 import type { JsonlFile } from "../jsonl-file.ts";
 import { isParquet, type RowFiles } from "../row-files.ts";
+import { environmentServiceSource, TaskLists } from "./environment-service-source.ts";
 import { fileSource } from "./file-source.ts";
 import { httpSource } from "./http-source.ts";
 import type { HubDatasets } from "./hub-datasets.ts";
@@ -19,6 +20,8 @@ export interface SourceParts {
   readonly hub: HubDatasets;
   /** The keys of task servers. */
   readonly keys: BoundKeys;
+  /** The lists of environment services. @default each list is asked for whenever it is needed */
+  readonly taskLists?: TaskLists;
 }
 
 /** @throws {SourceError} when the source is empty or cannot be read; {RetryableError} when it may be readable later. */
@@ -40,16 +43,23 @@ export async function openSource(spec: SourceSpec, parts: SourceParts): Promise<
 
 async function openPart(spec: PartSource, parts: SourceParts): Promise<TaskOrder> {
   if (spec.source === "environment") return plainOrder(environmentSource(spec));
+  if (spec.source === "environment_service") {
+    const key = keyOf(spec, parts.keys);
+    const lists = parts.taskLists ?? new TaskLists();
+    return plainOrder(await environmentServiceSource(spec, { key, lists }));
+  }
   if (spec.source !== "http") return plainOrder(fileSource(await openFiles(spec, parts)));
-  const { url, keyVariable } = spec;
-  const key = keyVariable === undefined ? undefined : keyFor(keyVariable, url, parts.keys);
-  return plainOrder(await httpSource({ url, key }));
+  return plainOrder(await httpSource({ url: spec.url, key: keyOf(spec, parts.keys) }));
 }
 
 /** @throws {SourceError} when the key is not set, or may not be sent there. */
-function keyFor(variable: string, url: string, keys: BoundKeys): string {
+function keyOf(
+  { url, keyVariable }: { readonly url: string; readonly keyVariable?: string | undefined },
+  keys: BoundKeys,
+): string | undefined {
+  if (keyVariable === undefined) return undefined;
   try {
-    return keys.keyFor(variable, url, "keyVariable");
+    return keys.keyFor(keyVariable, url, "keyVariable");
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error;
     throw new SourceError(error.message, { path: "keyVariable", allowed: error.allowed }, { cause: error });
