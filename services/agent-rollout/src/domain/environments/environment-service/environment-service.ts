@@ -23,6 +23,7 @@ import { BoundKeys } from "@hone/config";
 import { TerminalError, unreachable } from "@hone/core";
 import { AgentjetSession } from "./agentjet-session.ts";
 import { type EnvironmentServiceConfig, ServiceProtocol } from "./config.ts";
+import { OpenenvSession } from "./openenv-session.ts";
 import type { ServiceSession, ServiceState } from "./service-session.ts";
 
 /** Entries of the server's `info` whose means over the steps are metrics. */
@@ -40,8 +41,10 @@ export function makeEnvironmentService(
     switch (protocol) {
       case ServiceProtocol.agentjet:
         return new AgentjetSession(config, key);
+      case ServiceProtocol.openenv:
+        return new OpenenvSession(config, key);
       default:
-        return unreachable(protocol as never);
+        return unreachable(protocol);
     }
   });
 }

@@ -37,8 +37,9 @@ const messageSchema = z.looseObject({
   /** A text, or parts of which each is a text. */
   content: z.union([z.string(), z.null(), z.array(z.looseObject({ text: z.string() }))]),
 });
+export const messagesSchema = z.array(messageSchema).max(MAX_MESSAGES);
 const stateSchema = z.looseObject({
-  state: z.union([messageSchema.transform((one) => [one]), z.array(messageSchema).max(MAX_MESSAGES)]),
+  state: z.union([messageSchema.transform((one) => [one]), messagesSchema]),
   reward: rewardSchema.nullish(),
   info: z.record(z.string(), z.unknown()).nullish(),
 });
@@ -109,7 +110,7 @@ export function shown(text: string): string {
 }
 
 /** Roles such as `tool` or `env` are those of an environment, which a model knows as its user. */
-function toMessage({ role, content }: z.output<typeof messageSchema>): EnvironmentMessage {
+export function toMessage({ role, content }: z.output<typeof messageSchema>): EnvironmentMessage {
   const text = typeof content === "string" ? content : (content ?? []).map((part) => part.text).join("\n");
   return { role: role === "system" || role === "assistant" ? role : "user", content: text };
 }
