@@ -27,8 +27,10 @@ export class HandshakeRefusedError extends Error {
 
 /** Answers that nobody asked for; a server that sends more is not understood. */
 const MAX_WAITING = 4;
-/** A server has this long to say goodbye. */
-const CLOSE_GRACE_MS = 2_000;
+/** After a goodbye the server closes the connection; this long it is waited for. */
+const GOODBYE_MS = 1_000;
+/** After that, for what the WebSocket's own closing takes. */
+const CLOSE_GRACE_MS = 1_000;
 
 export class JsonSocket {
   readonly #url: string;
@@ -90,10 +92,14 @@ export class JsonSocket {
     }
     this.#socket.once("close", () => resolve());
     this.#socket.send(JSON.stringify(message));
+    const isClosed = (ms: number) =>
+      deadline("the end of the connection", ms, () => closed).then(
+        () => true,
+        () => false,
+      );
+    if (await isClosed(GOODBYE_MS)) return;
     this.#socket.close();
-    await deadline("the end of the connection", CLOSE_GRACE_MS, () => closed).catch(() =>
-      this.#socket.terminate(),
-    );
+    if (!(await isClosed(CLOSE_GRACE_MS))) this.#socket.terminate();
   }
 
   #receive(text: string): void {

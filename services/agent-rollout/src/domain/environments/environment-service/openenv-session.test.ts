@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, test } from "node:test";
 import { Outcome } from "@hone/core";
+import { eventually } from "@hone/testing";
 import { ChatRenderer } from "@hone/tokenizer";
 import { chatmlTokenizer } from "@hone/tokenizer/testing";
 import "../../built-ins.ts";
@@ -24,11 +25,11 @@ describe("environment_service at a server of OpenEnv", { timeout: 60_000 }, () =
     server = await FakeOpenenvServer.start();
   });
   after(() => server[Symbol.asyncDispose]());
-  afterEach(() => {
+  afterEach(async () => {
     server.behave = () => undefined;
     server.refusal = undefined;
     server.messages.length = 0;
-    assert.equal(server.sessions, 0, "a session was not closed");
+    await eventually("all sessions to be closed", async () => server.sessions === 0);
   });
 
   const play = async (answers: readonly string[], config: Readonly<Record<string, unknown>> = {}) => {

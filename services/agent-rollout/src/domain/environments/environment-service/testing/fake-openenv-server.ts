@@ -65,6 +65,7 @@ export class FakeOpenenvServer implements AsyncDisposable {
       const count = this.messages.filter(({ type }) => type === message.type).length;
       const reply = this.behave(message, count) ?? play(message);
       if (reply === "drop") socket.terminate();
+      else if (message.type === "close") socket.close();
       else if (reply !== "silence") socket.send(reply);
     });
   }
