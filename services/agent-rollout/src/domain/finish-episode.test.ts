@@ -157,7 +157,7 @@ describe("Environment.finish()", () => {
   });
 });
 
-test("a task that an environment refuses ends the rollout without another attempt, even if the agent catches that", async () => {
+test("a task that an environment refuses ends the rollout without another attempt", async () => {
   finish = () => Promise.reject(new EnvironmentRefusedError("it is unknown"));
   behave = async (each) => {
     await each.environment?.reset();

@@ -11,12 +11,14 @@ import { type EnvironmentServiceSource, serviceEnvironmentOf } from "@hone/confi
 import { z } from "zod";
 import type { Task, TaskSource } from "../../domain/task.ts";
 import { SourceError } from "../../errors.ts";
-import { askTaskServer } from "./http-source.ts";
+import { askTaskServer } from "./ask-task-server.ts";
 
 /** A list is asked for again when no run has used it for this long, so that a run does not ask with every batch. */
 const UNUSED_MS = 600_000;
 /** Several runs at once, of some splits each. */
 const MAX_LISTS = 64;
+/** Some hundred thousand names of tasks. */
+const MAX_LIST_BYTES = 16 * 1024 * 1024;
 
 const taskId = z.union([z.string().min(1).max(1_024), z.number()]).transform(String);
 const listSchema = z.union([
@@ -98,7 +100,12 @@ async function askForTasks(
   const address = new URL(url);
   address.pathname = `${address.pathname.replace(/\/+$/, "")}/get_env_profile`;
   const body = { env_type: envType, task_id: null, instance_id: null, messages: {}, params };
-  const ids = await askTaskServer({ url: address.href, key }, body, listSchema, ALLOWED);
+  const ids = await askTaskServer(
+    { url: address.href, key, maxAnswerBytes: MAX_LIST_BYTES },
+    body,
+    listSchema,
+    ALLOWED,
+  );
   const unique = new Set(ids);
   if (unique.size === ids.length && ids.length > 0) return ids;
   const found =
