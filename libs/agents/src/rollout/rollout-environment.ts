@@ -93,8 +93,7 @@ export class RolloutEnvironment implements AgentEnvironment {
     const reward = await this.#traced(SpanName.environmentFinish, finish, (span, result) =>
       span.setAttribute(Attr.turnReward, result),
     );
-    const turn = this.#give(reward);
-    this.#observer?.onFinish?.(reward, turn);
+    this.#give(reward);
   }
 
   metrics(): Readonly<Record<string, number>> {

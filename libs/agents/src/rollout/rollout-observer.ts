@@ -30,6 +30,4 @@ export interface RolloutObserver {
   onReset(reset: EnvironmentReset): void;
   /** @param turn the turn that acted. */
   onStep(answer: string, step: EnvironmentStep, turn: RecordedTurn | undefined): void;
-  /** The environment ended an episode that was still open. @param turn the turn that the reward was given to. */
-  onFinish?(reward: number, turn: RecordedTurn | undefined): void;
 }
