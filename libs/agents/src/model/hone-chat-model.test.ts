@@ -44,6 +44,37 @@ const STRICT = byteTokenizer(
   STRICT_TEMPLATE,
 );
 
+/** A template that shows the ids of calls beside their results, as Kimi's templates do. */
+const KIMI_TEMPLATE = `
+{%- if tools %}{{- '<|im_system|>tool_declare<|im_middle|>' + (tools | tojson) + '<|im_end|>' }}{%- endif %}
+{%- for message in messages %}
+    {%- if message.role == 'assistant' %}{{- '<|im_assistant|>assistant<|im_middle|>' + message.content }}
+        {%- for call in message.tool_calls or [] %}{{- '<|tool_call_begin|>' + call.id + '<|tool_call_argument_begin|>' + (call.function.arguments | tojson) + '<|tool_call_end|>' }}{%- endfor %}
+    {%- elif message.role == 'tool' %}{{- '<|im_system|>tool<|im_middle|>## Return of ' + message.tool_call_id + '\\n' + message.content }}
+    {%- else %}{{- '<|im_user|>user<|im_middle|>' + message.content }}
+    {%- endif %}{{- '<|im_end|>' }}
+{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_assistant|>assistant<|im_middle|>' }}{%- endif %}`;
+const KIMI = byteTokenizer(
+  {
+    control: [
+      "[EOS]",
+      "<|im_end|>",
+      "<|im_user|>",
+      "<|im_assistant|>",
+      "<|im_system|>",
+      "<|im_middle|>",
+      "<|tool_calls_section_begin|>",
+      "<|tool_calls_section_end|>",
+      "<|tool_call_begin|>",
+      "<|tool_call_argument_begin|>",
+      "<|tool_call_end|>",
+    ],
+    eos: "<|im_end|>",
+  },
+  KIMI_TEMPLATE,
+);
+
 /** A model that answers with these texts, and its record. */
 function modelOf(tokenizer: Tokenizer, ...texts: readonly string[]) {
   const conversation = new Conversation(new ChatRenderer(tokenizer));
@@ -139,6 +170,24 @@ describe("HoneChatModel with tools", () => {
     await bound.invoke([question, answer, new ToolMessage({ content: "wet", tool_call_id: id })]);
     assert.equal(conversation.record().samples.length, 1);
     assert.equal(shown()[1], `[INST]Rain?[/INST]${written}</s>[TOOL_RESULTS]${id} wet[/TOOL_RESULTS]`);
+  });
+
+  test("keeps the ids that a model gives its calls, unless it repeats one", async () => {
+    const call = (id: string, city: string) =>
+      `<|tool_call_begin|>${id}<|tool_call_argument_begin|>{"city": "${city}"}<|tool_call_end|>`;
+    const written = `<|tool_calls_section_begin|>${call("functions.get_weather:0", "Paris")}${call("functions.get_weather:0", "Rome")}<|tool_calls_section_end|>`;
+    const { model, conversation, shown } = modelOf(KIMI, written, "Rain.");
+    const bound = model.bindTools([TOOL]);
+    const question = new HumanMessage("Rain?");
+    const answer = await bound.invoke([question]);
+    const ids = (answer.tool_calls ?? []).map(({ id = "" }) => id);
+    assert.deepEqual(ids, ["functions.get_weather:0", "c00000001"]);
+    const results = ids.map((id) => new ToolMessage({ content: "wet", tool_call_id: id }));
+    await bound.invoke([question, answer, ...results]);
+    assert.equal(conversation.record().samples.length, 1);
+    const added = shown()[1]?.split(`${written}<|im_end|>`)[1];
+    const result = (id: string) => `<|im_system|>tool<|im_middle|>## Return of ${id}\nwet<|im_end|>`;
+    assert.equal(added, `${ids.map(result).join("")}<|im_assistant|>assistant<|im_middle|>`);
   });
 
   test("starts a new sample if the agent changed a call", async () => {

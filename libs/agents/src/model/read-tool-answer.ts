@@ -1,7 +1,7 @@
 /** Turns the text that a model wrote into a message with its tool calls. */
 
 import type { ChatTool, ChatToolCall } from "@hone/tokenizer";
-import { readAnswer, type ToolCallFormatName } from "../tool-calls/formats.ts";
+import { readAnswer, TOOL_CALL_FORMATS, type ToolCallFormatName } from "../tool-calls/formats.ts";
 import type { ToolSchema, WrittenCall } from "../tool-calls/tool-call.ts";
 
 /** An answer that may call tools. */
@@ -17,7 +17,8 @@ export interface ToolAnswerMessage {
 }
 
 /**
- * @param turnIndex used in the ids of the calls, which must be unique within a conversation.
+ * @param turnIndex used in the ids of the calls, where the format has none. They are unique within a conversation; those that a
+ * model writes are so within its answer.
  * @param tools some formats need their schemas to tell numbers from strings.
  */
 export function readToolAnswer(
@@ -32,8 +33,11 @@ export function readToolAnswer(
   for (const call of calls) {
     if (call.kind === "invalid") invalidCalls.push(call);
     else {
+      const own = TOOL_CALL_FORMATS[format].hasIds === true ? call.id : undefined;
+      // Results are told apart by their ids, so a model that repeats one gets another.
+      const isFree = own !== undefined && toolCalls.every(({ id }) => id !== own);
       toolCalls.push({
-        id: callId(turnIndex, toolCalls.length),
+        id: isFree ? own : callId(turnIndex, toolCalls.length),
         type: "function",
         function: { name: call.name, arguments: call.arguments },
       });

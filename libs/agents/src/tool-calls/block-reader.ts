@@ -3,7 +3,7 @@
  *
  * B1: text is returned as soon as it can no longer be the beginning of a mark.
  * B2: the places where the stream is cut do not matter: after neighbouring texts are joined, the pieces are the same.
- * B3: everything between `<think>` and `</think>` is text.
+ * B3: everything between the marks of thoughts, `<think>` and `</think>` in most formats, is text.
  */
 
 import { type AnswerPiece, type AnswerReader, invalidCall, type WrittenCall } from "./tool-call.ts";
@@ -17,12 +17,13 @@ export interface BlockGrammar {
   }[];
   /** Marks around all calls, which are skipped. */
   readonly ignored?: readonly string[];
+  /** Marks around thoughts. @default `<think>` and `</think>` */
+  readonly thoughts?: { readonly begin: string; readonly end: string };
   /** Reads the calls of one block; `begin` is the mark that opened it. */
   readonly read: (body: string, begin: string) => readonly WrittenCall[];
 }
 
-const THINK_BEGIN = "<think>";
-const THINK_END = "</think>";
+const THINK = { begin: "<think>", end: "</think>" } as const;
 
 type State =
   | { readonly kind: "outside" }
@@ -71,16 +72,16 @@ export class BlockReader implements AnswerReader {
   }
 
   #readOutside(pieces: AnswerPiece[]): boolean {
-    const { blocks, ignored = [] } = this.#grammar;
-    const marks = [THINK_BEGIN, ...blocks.map(({ begin }) => begin), ...ignored];
+    const { blocks, ignored = [], thoughts = THINK } = this.#grammar;
+    const marks = [thoughts.begin, ...blocks.map(({ begin }) => begin), ...ignored];
     const found = firstOf(this.#pending, marks);
     if (found === undefined) {
       this.#giveText(pieces, this.#pending.length - lengthOfBeginning(this.#pending, marks));
       return false;
     }
     this.#giveText(pieces, found.at);
-    if (found.mark === THINK_BEGIN) {
-      this.#giveText(pieces, THINK_BEGIN.length);
+    if (found.mark === thoughts.begin) {
+      this.#giveText(pieces, thoughts.begin.length);
       this.#state = { kind: "thinking" };
       return true;
     }
@@ -91,12 +92,13 @@ export class BlockReader implements AnswerReader {
   }
 
   #readThought(pieces: AnswerPiece[]): boolean {
-    const at = this.#pending.indexOf(THINK_END);
+    const { end } = this.#grammar.thoughts ?? THINK;
+    const at = this.#pending.indexOf(end);
     if (at < 0) {
-      this.#giveText(pieces, this.#pending.length - lengthOfBeginning(this.#pending, [THINK_END]));
+      this.#giveText(pieces, this.#pending.length - lengthOfBeginning(this.#pending, [end]));
       return false;
     }
-    this.#giveText(pieces, at + THINK_END.length);
+    this.#giveText(pieces, at + end.length);
     this.#state = { kind: "outside" };
     return true;
   }

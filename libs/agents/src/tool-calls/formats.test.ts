@@ -186,6 +186,121 @@ const CASES: Readonly<Record<ToolCallFormatName, readonly Case[]>> = {
       calls: [],
     },
   ],
+  deepseek_v4: [
+    {
+      what: "two calls of V4 with texts and other values",
+      text: 'Well.\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name="get_weather">\n<｜DSML｜parameter name="city" string="true">Paris</｜DSML｜parameter>\n<｜DSML｜parameter name="days" string="false">3</｜DSML｜parameter>\n</｜DSML｜invoke>\n<｜DSML｜invoke name="now">\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>',
+      content: "Well.",
+      calls: [call(), call({}, "now")],
+    },
+    {
+      what: "a call of V3.2, whose text looks like a number and has several lines",
+      text: '<｜DSML｜function_calls>\n<｜DSML｜invoke name="run">\n<｜DSML｜parameter name="code" string="true">3\n</｜DSML｜parameter>\n<｜DSML｜parameter name="list" string="false">[1, {"a": null}]</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
+      content: "",
+      calls: [call({ code: "3\n", list: [1, { a: null }] }, "run")],
+    },
+    {
+      what: "a call of V4.1, whose tags have a space",
+      text: '<｜DSML｜ calls>\n<｜DSML｜ invoke name="get_weather">\n<｜DSML｜ parameter name="city" string="true">Paris</｜DSML｜ parameter>\n</｜DSML｜ invoke>\n</｜DSML｜ calls>',
+      content: "",
+      calls: [call({ city: "Paris" })],
+    },
+    {
+      what: "arguments as one object",
+      text: '<｜DSML｜tool_calls><｜DSML｜invoke name="get_weather">\n{"city": "Paris", "days": 3}\n</｜DSML｜invoke></｜DSML｜tool_calls>',
+      content: "",
+      calls: [call()],
+    },
+    {
+      what: "a call that is only thought of",
+      text: "<think>A <｜DSML｜tool_calls>?</think>No.",
+      content: "<think>A <｜DSML｜tool_calls>?</think>No.",
+      calls: [],
+    },
+  ],
+  kimi: [
+    {
+      what: "text and two calls with the ids that the model gave",
+      text: 'Well.<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Paris", "days": 3}<|tool_call_end|><|tool_call_begin|>functions.now:1<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>',
+      content: "Well.",
+      calls: [
+        { ...call(), id: "functions.get_weather:0" },
+        { ...call({}, "now"), id: "functions.now:1" },
+      ],
+    },
+    {
+      what: "a call with spaces, whose name has a dot and whose id has no index",
+      text: '<|tool_calls_section_begin|> <|tool_call_begin|> files.read <|tool_call_argument_begin|> {"path": "a:1"} <|tool_call_end|> <|tool_calls_section_end|>',
+      content: "",
+      calls: [{ ...call({ path: "a:1" }, "files.read"), id: "files.read" }],
+    },
+  ],
+  minimax: [
+    {
+      what: "two calls in one block, with the types of the schema",
+      text: 'Well.\n<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Paris</parameter>\n<parameter name="days">3</parameter>\n<parameter name="units">["C"]</parameter>\n</invoke>\n<invoke name="now">\n</invoke>\n</minimax:tool_call>',
+      content: "Well.",
+      calls: [call({ ...PARIS, units: ["C"] }), call({}, "now")],
+    },
+    {
+      what: "a text of several lines with tags of its own",
+      text: '<minimax:tool_call><invoke name="run"><parameter name="code">\n<b>"1"</b>\n</parameter></invoke></minimax:tool_call>',
+      content: "",
+      calls: [call({ code: '\n<b>"1"</b>\n' }, "run")],
+    },
+    {
+      what: "thoughts before a call",
+      text: '<think>\nI ask.\n</think>\n\n<minimax:tool_call>\n<invoke name="now">\n</invoke>\n</minimax:tool_call>',
+      content: "<think>\nI ask.\n</think>",
+      calls: [call({}, "now")],
+    },
+  ],
+  gemma: [
+    {
+      what: "a call, and one with every kind of value",
+      text: '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|><|tool_call>call:set{a:[1,-2.5,<|"|>x, {y}<|"|>],b:{c:true,<|"|>d e<|"|>:null},f:{},g:[]}<tool_call|>',
+      content: "",
+      calls: [call(), call({ a: [1, -2.5, "x, {y}"], b: { c: true, "d e": null }, f: {}, g: [] }, "set")],
+    },
+    {
+      what: "a call of FunctionGemma after text",
+      text: "Well.<start_function_call>call:get_weather{city:<escape>Paris<escape>,days:3}<end_function_call>",
+      content: "Well.",
+      calls: [call()],
+    },
+    {
+      what: "a text whose marks were forgotten, and no arguments",
+      text: "<|tool_call>call:get_weather{city: New York , days: 3}<tool_call|><|tool_call>call:now{}<tool_call|>",
+      content: "",
+      calls: [call({ city: "New York", days: 3 }), call({}, "now")],
+    },
+    {
+      what: "a call that is only thought of",
+      text: "<|channel>thought\n<|tool_call>call:now{}<tool_call|><channel|>No.",
+      content: "<|channel>thought\n<|tool_call>call:now{}<tool_call|><channel|>No.",
+      calls: [],
+    },
+  ],
+  seed: [
+    {
+      what: "text and two calls, with values as Python prints them",
+      text: "Well.\n<seed:tool_call>\n<function=get_weather>\n<parameter=city>Paris</parameter>\n<parameter=days>3</parameter>\n<parameter=units>['C', \"F\"]</parameter>\n<parameter=isDetailed>True</parameter>\n</function>\n</seed:tool_call>\n<seed:tool_call>\n<function=now>\n</function>\n</seed:tool_call>",
+      content: "Well.",
+      calls: [call({ ...PARIS, units: ["C", "F"], isDetailed: true }), call({}, "now")],
+    },
+    {
+      what: "a value that is none, and one that is neither JSON nor Python",
+      text: "<seed:tool_call><function=get_weather><parameter=days>None</parameter><parameter=isDetailed>very</parameter></function></seed:tool_call>",
+      content: "",
+      calls: [call({ days: null, isDetailed: "very" })],
+    },
+    {
+      what: "a call that is only thought of",
+      text: "<seed:think>\n<seed:tool_call>?</seed:think>\nNo.",
+      content: "<seed:think>\n<seed:tool_call>?</seed:think>\nNo.",
+      calls: [],
+    },
+  ],
 };
 
 /** Texts that cannot be read as a call, and a part of the reason that is given. */
@@ -219,6 +334,41 @@ const BROKEN: Readonly<Record<ToolCallFormatName, readonly [text: string, reason
     ["<tool_call>now", /not closed/],
   ],
   gpt_oss: [["<|channel|>commentary to=functions.now<|message|>{<|call|>", /no JSON object/]],
+  deepseek_v4: [
+    ["<｜DSML｜tool_calls>now()</｜DSML｜tool_calls>", /has no <｜DSML｜invoke/],
+    [
+      '<｜DSML｜tool_calls><｜DSML｜invoke name="now"></｜DSML｜tool_calls>',
+      /not closed by <\/｜DSML｜invoke>/,
+    ],
+    [
+      '<｜DSML｜tool_calls><｜DSML｜invoke name="now">{a}</｜DSML｜invoke></｜DSML｜tool_calls>',
+      /no JSON object/,
+    ],
+    ["<｜DSML｜tool_calls>", /not closed/],
+  ],
+  kimi: [
+    ["<|tool_call_begin|>functions.now:0<|tool_call_end|>", /has no <\|tool_call_argument_begin\|>/],
+    ["<|tool_call_begin|>functions.now:0<|tool_call_argument_begin|>[]<|tool_call_end|>", /no JSON object/],
+    ["<|tool_call_begin|>functions.:0<|tool_call_argument_begin|>{}<|tool_call_end|>", /no name/],
+    ["<|tool_call_begin|>functions.now:0<|tool_call_argument_begin|>{}", /not closed/],
+  ],
+  minimax: [
+    ["<minimax:tool_call>now()</minimax:tool_call>", /has no <invoke/],
+    ['<minimax:tool_call><invoke name="now"></minimax:tool_call>', /not closed by <\/invoke>/],
+    ['<minimax:tool_call><invoke name="now"></invoke>', /not closed/],
+  ],
+  gemma: [
+    ["<|tool_call>now{}<tool_call|>", /"call:" is expected at character 1/],
+    ['<|tool_call>call:now{a:<|"|>b}<tool_call|>', /a second <\|"\|> is expected/],
+    ["<|tool_call>call:now{a:}<tool_call|>", /a value is expected/],
+    ["<|tool_call>call:now{a:1} please<tool_call|>", /the end of the call/],
+    [`<|tool_call>call:now{a:${"[".repeat(99)}}<tool_call|>`, /at most 64 levels/],
+    ["<start_function_call>call:now{}", /not closed/],
+  ],
+  seed: [
+    ["<seed:tool_call>now()</seed:tool_call>", /<function=NAME>/],
+    ["<seed:tool_call><function=now>", /not closed/],
+  ],
 };
 
 for (const name of TOOL_CALL_FORMAT_NAMES) {
@@ -259,16 +409,27 @@ for (const name of TOOL_CALL_FORMAT_NAMES) {
       );
     });
 
+    test("gives the same pieces character by character", () => {
+      for (const text of [...CASES[name].map((each) => each.text), ...BROKEN[name].map(([each]) => each)]) {
+        const everyCharacter = Array.from({ length: text.length }, (_, i) => i);
+        assert.deepEqual(streamed(name, text, everyCharacter), streamed(name, text, []), text);
+      }
+    });
+
     test("reads any text without failing, token by token or at once", () => {
-      const { marks } = TOOL_CALL_FORMATS[name];
+      const { marks, earlierMarks = [] } = TOOL_CALL_FORMATS[name];
       const part = fc.oneof(
         fc.string({ maxLength: 12 }),
         fc.constantFrom(
           ...marks,
+          ...earlierMarks,
           "<tool_call>",
           "</tool_call>",
           "<think>",
           "</think>",
+          '<invoke name="f">',
+          "</invoke>",
+          "call:f{",
           "{",
           "[",
           "(",
@@ -309,6 +470,13 @@ describe("formatOfTemplate()", () => {
     ["<|start|>assistant<|channel|>final<|message|>", "gpt_oss"],
     ['{"name": f, "parameters": d} ... {{ "ipython" }}', "llama3_json"],
     ["[func_name1(params_name1=params_value1)]", "pythonic"],
+    ["{% set dsml_token = '｜DSML｜' %}<{{ dsml_token }}tool_calls>", "deepseek_v4"],
+    ["<|tool_call_begin|>{{ call.id }}<|tool_call_argument_begin|>", "kimi"],
+    ["{{ '<|im_system|>tool_declare<|im_middle|>' }}{{ tools | tojson }}", "kimi"],
+    ["{% set begin = '<minimax:tool_call>' %}<invoke name=", "minimax"],
+    ["{{ '<|tool_call>call:' }}", "gemma"],
+    ["{{ '<start_function_call>call:' }}", "gemma"],
+    ["<seed:tool_call>\\n<function=example>", "seed"],
     ["{{ message.content }}", "hermes"],
   ] as const) {
     test(`finds ${format} in ${template}`, () => assert.equal(formatOfTemplate(template), format));

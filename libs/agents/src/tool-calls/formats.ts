@@ -1,21 +1,27 @@
 /**
  * The formats in which models write tool calls, one entry each. A model was trained for the first format whose marks all
- * appear in its chat template.
+ * appear in its chat template. `seed`, `minimax`, `kimi` and `glm` have verl's names for them.
  *
  * To add a format, add an entry here and its rows in formats.test.ts.
  */
 
 import { BlockReader } from "./block-reader.ts";
+import { gemmaCall } from "./gemma-calls.ts";
 import { HarmonyReader } from "./harmony-reader.ts";
+import { invokeCalls } from "./invoke-calls.ts";
 import { argumentsOf, endOfJsonValue, jsonCalls, jsonObject } from "./json-calls.ts";
 import { LeadingReader } from "./leading-reader.ts";
-import { pythonCalls } from "./python-calls.ts";
+import { pythonCalls, pythonValue } from "./python-calls.ts";
 import { type AnswerReader, invalidCall, type ToolSchema, type WrittenCall } from "./tool-call.ts";
 import { typedArgument } from "./typed-arguments.ts";
 
 export interface ToolCallFormat {
   /** Texts that the chat templates of such models all contain. */
   readonly marks: readonly string[];
+  /** The same for templates of an earlier generation. */
+  readonly earlierMarks?: readonly string[];
+  /** Whether the model names its calls itself and its template shows these names again, beside the results. @default false */
+  readonly hasIds?: boolean;
   open(tools: readonly ToolSchema[]): AnswerReader;
 }
 
@@ -33,6 +39,72 @@ const FORMATS = {
         read: readDeepseek,
       }),
   },
+  /**
+   * `<｜DSML｜tool_calls><｜DSML｜invoke name="f"><｜DSML｜parameter name="a" string="false">1</｜DSML｜parameter></｜DSML｜invoke>
+   * </｜DSML｜tool_calls>`, as encoding/README.md beside the weights of DeepSeek-V4 has it. V3.2 wrote `function_calls` around
+   * the same calls, and V4.1 writes `<｜DSML｜ calls>`. DeepSeek ships these models without a Jinja template, so a template
+   * that shows them comes from others.
+   */
+  deepseek_v4: {
+    marks: ["｜DSML｜"],
+    open: (tools) =>
+      new BlockReader({
+        blocks: [
+          { begin: "<｜DSML｜tool_calls>", end: "</｜DSML｜tool_calls>" },
+          { begin: "<｜DSML｜function_calls>", end: "</｜DSML｜function_calls>" },
+          { begin: "<｜DSML｜ calls>", end: "</｜DSML｜ calls>" },
+        ],
+        read: (body) => invokeCalls(body, tools, { prefix: "｜DSML｜" }),
+      }),
+  },
+  /** `<|tool_call_begin|>functions.f:0<|tool_call_argument_begin|>{…}<|tool_call_end|>`; the first templates of Kimi K2 show tools, and no calls. */
+  kimi: {
+    marks: ["<|tool_call_argument_begin|>"],
+    earlierMarks: ["<|im_system|>tool_declare"],
+    hasIds: true,
+    open: () =>
+      new BlockReader({
+        blocks: [{ begin: "<|tool_call_begin|>", end: "<|tool_call_end|>" }],
+        ignored: ["<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"],
+        read: readKimi,
+      }),
+  },
+  /** `<minimax:tool_call><invoke name="f"><parameter name="a">1</parameter></invoke></minimax:tool_call>` */
+  minimax: {
+    marks: ["<minimax:tool_call>"],
+    open: (tools) =>
+      new BlockReader({
+        blocks: [{ begin: "<minimax:tool_call>", end: "</minimax:tool_call>" }],
+        read: (body) => invokeCalls(body, tools, { prefix: "" }),
+      }),
+  },
+  /** `<|tool_call>call:f{a:1}<tool_call|>`; FunctionGemma writes `<start_function_call>call:f{a:1}<end_function_call>`. */
+  gemma: {
+    marks: ["<|tool_call>"],
+    earlierMarks: ["<start_function_call>"],
+    open: () =>
+      new BlockReader({
+        blocks: [
+          { begin: "<|tool_call>", end: "<tool_call|>" },
+          { begin: "<start_function_call>", end: "<end_function_call>" },
+        ],
+        thoughts: { begin: "<|channel>", end: "<channel|>" },
+        read: (body, begin) => [gemmaCall(body, begin === "<|tool_call>" ? '<|"|>' : "<escape>")],
+      }),
+  },
+  /**
+   * `<seed:tool_call><function=f><parameter=a>1</parameter></function></seed:tool_call>`. The template of Seed-OSS shows values
+   * as Python prints them, and the model writes them so: `True`, `['a']`.
+   */
+  seed: {
+    marks: ["<seed:tool_call>"],
+    open: (tools) =>
+      new BlockReader({
+        blocks: [{ begin: "<seed:tool_call>", end: "</seed:tool_call>" }],
+        thoughts: { begin: "<seed:think>", end: "</seed:think>" },
+        read: (body) => readFunctionTags(body, tools, pythonValue),
+      }),
+  },
   /** `<tool_call>f<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>` */
   glm: {
     marks: ["<arg_key>"],
@@ -44,7 +116,7 @@ const FORMATS = {
     open: (tools) =>
       new BlockReader({
         blocks: [TOOL_CALL, { begin: "<function=", end: "</function>" }],
-        read: (body, begin) => readQwenCoder(begin === "<function=" ? `${begin}${body}` : body, tools),
+        read: (body, begin) => readFunctionTags(begin === "<function=" ? `${begin}${body}` : body, tools),
       }),
   },
   /** `[TOOL_CALLS][{"name": …, "arguments": {…}}]`, since version 11 `[TOOL_CALLS]f[ARGS]{…}`. */
@@ -100,8 +172,10 @@ export const DEFAULT_TOOL_CALL_FORMAT: ToolCallFormatName = "hermes";
 
 /** The format that a chat template shows. */
 export function formatOfTemplate(chatTemplate: string | undefined): ToolCallFormatName {
-  const isShown = (name: ToolCallFormatName) =>
-    TOOL_CALL_FORMATS[name].marks.every((mark) => chatTemplate?.includes(mark) === true);
+  const isShown = (name: ToolCallFormatName) => {
+    const { marks, earlierMarks = marks } = TOOL_CALL_FORMATS[name];
+    return [marks, earlierMarks].some((each) => each.every((mark) => chatTemplate?.includes(mark) === true));
+  };
   return TOOL_CALL_FORMAT_NAMES.find(isShown) ?? DEFAULT_TOOL_CALL_FORMAT;
 }
 
@@ -148,6 +222,16 @@ function readDeepseek(body: string): WrittenCall[] {
   return [{ kind: "call", name, arguments: given }];
 }
 
+function readKimi(body: string): WrittenCall[] {
+  const [id = "", ...rest] = body.split("<|tool_call_argument_begin|>");
+  if (rest.length === 0) return [invalidCall(body, "has no <|tool_call_argument_begin|>")];
+  const [, name = ""] = /^(?:functions\.)?(.*?)(?::\d+)?$/s.exec(id.trim()) ?? [];
+  if (name === "") return [invalidCall(body, "has no name")];
+  const given = argumentsOf(rest.join("<|tool_call_argument_begin|>"));
+  if (given === undefined) return [invalidCall(body, `calls ${name} with arguments that are no JSON object`)];
+  return [{ kind: "call", name, arguments: given, id: id.trim() }];
+}
+
 function readGlm(body: string, tools: readonly ToolSchema[]): WrittenCall[] {
   const name = (/^[^<\n]*/.exec(body.trimStart())?.[0] ?? "").trim();
   if (name === "") return [invalidCall(body, "has no name")];
@@ -160,13 +244,18 @@ function readGlm(body: string, tools: readonly ToolSchema[]): WrittenCall[] {
   return [{ kind: "call", name, arguments: given }];
 }
 
-function readQwenCoder(body: string, tools: readonly ToolSchema[]): WrittenCall[] {
+function readFunctionTags(
+  body: string,
+  tools: readonly ToolSchema[],
+  readOther?: (text: string) => unknown,
+): WrittenCall[] {
   const name = /<function=([^>\n]+)>/.exec(body)?.[1]?.trim();
   if (name === undefined || name === "") return [invalidCall(body, "has no <function=NAME>")];
   const given: Record<string, unknown> = {};
   for (const [, key = "", value = ""] of body.matchAll(/<parameter=([^>\n]+)>([\s\S]*?)<\/parameter>/g)) {
     // A line break next to a mark belongs to the format; all others belong to the value.
-    given[key.trim()] = typedArgument(tools, name, key.trim(), value.replace(/^\n/, "").replace(/\n$/, ""));
+    const text = value.replace(/^\n/, "").replace(/\n$/, "");
+    given[key.trim()] = typedArgument(tools, name, key.trim(), text, readOther);
   }
   return [{ kind: "call", name, arguments: given }];
 }

@@ -1,6 +1,6 @@
 /**
  * Reads calls that are written in Python, with arguments by name and literals as values:
- * `[get_weather(city="Paris", days=3), now()]`.
+ * `[get_weather(city="Paris", days=3), now()]`. Also reads such a literal alone.
  */
 
 import { invalidCall, type WrittenCall } from "./tool-call.ts";
@@ -31,6 +31,16 @@ export function pythonCalls(text: string): readonly WrittenCall[] | undefined {
   }
 }
 
+/** @returns undefined when the text is no literal; `None` is null. */
+export function pythonValue(text: string): unknown {
+  try {
+    return new CallParser(text).literal();
+  } catch (error) {
+    if (!(error instanceof PythonSyntaxError)) throw error;
+    return undefined;
+  }
+}
+
 class CallParser {
   readonly #text: string;
   #at = 0;
@@ -44,6 +54,13 @@ class CallParser {
     this.#skipSpace();
     if (this.#at < this.#text.length) throw this.#error("the end of the calls");
     return calls;
+  }
+
+  literal(): unknown {
+    const value = this.#value(0);
+    this.#skipSpace();
+    if (this.#at < this.#text.length) throw this.#error("the end of the value");
+    return value;
   }
 
   #call(): WrittenCall {

@@ -3,11 +3,13 @@
 import { parseJson } from "@hone/core";
 import { isObject, type ToolSchema } from "./tool-call.ts";
 
+/** @param readOther reads a value that is no JSON; it returns undefined when it cannot. Absent = such a value stays a text. */
 export function typedArgument(
   tools: readonly ToolSchema[],
   toolName: string,
   name: string,
   text: string,
+  readOther?: (text: string) => unknown,
 ): unknown {
   const properties = tools.find((tool) => tool.name === toolName)?.parameters.properties;
   const schema = isObject(properties) ? properties[name] : undefined;
@@ -18,6 +20,7 @@ export function typedArgument(
     return parseJson(text.trim());
   } catch {
     // The check against the schema reports what is wrong.
-    return text;
+    const value = readOther?.(text);
+    return value === undefined ? text : value;
   }
 }

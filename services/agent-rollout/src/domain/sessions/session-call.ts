@@ -57,7 +57,7 @@ export interface ReplyUsage {
 
 /** A call of a tool. */
 export interface ReplyCall {
-  /** Unique within the session: `c` and eight letters or digits. */
+  /** `c` and eight letters or digits, unique within the session; in formats with ids, the one that the model wrote. */
   readonly id: string;
   readonly name: string;
   /** The JSON text of an object. */
