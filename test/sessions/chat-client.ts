@@ -172,14 +172,73 @@ export const chatClientSuite: SessionSuite = (name, sessions, record) => {
     for (const { choice } of answers) assert.equal(choice.message.tool_calls, undefined);
   });
 
+  test(`${name}: gives several answers to one context, whole and streamed, and the agent goes on from any`, async () => {
+    const messages = [user("which lake")];
+    const create = { model: "policy", messages, max_tokens: 12, n: 3, seed: 4 } as const;
+    const answer = await clientOf().chat.completions.create({
+      ...create,
+      ...({ return_token_ids: true } as object),
+    });
+    const { prompt_token_ids: promptIds, choices } = answer as unknown as WithTokens;
+    for (const { token_ids } of choices) record.answered(promptIds, token_ids);
+    const texts = answer.choices.map(({ message }) => message.content);
+    assert.equal(new Set(texts).size, 3);
+    assert.equal(
+      answer.usage?.completion_tokens,
+      choices.reduce((sum, each) => sum + each.token_ids.length, 0),
+    );
+    const streamed = await clientOf().chat.completions.stream(create).finalChatCompletion();
+    assert.deepEqual(
+      streamed.choices.map(({ message }) => message.content),
+      texts,
+    );
+    for (const index of [0, 2]) {
+      const next = await ask({
+        messages: [...messages, { role: "assistant", content: texts[index]! }, user("why")],
+      });
+      const before = [...promptIds, ...choices[index]!.token_ids];
+      assert.deepEqual(next.promptIds.slice(0, before.length), before);
+    }
+  });
+
+  test(`${name}: tells the model what is demanded, says whether it was met, and goes on from there`, async () => {
+    const schema = { type: "object", properties: { place: { type: "string" } } };
+    const messages = [user("where")];
+    const plain = await ask({ messages });
+    const { choice, promptIds, tokenIds } = await ask({
+      messages,
+      response_format: { type: "json_schema", json_schema: { name: "place", schema } },
+    });
+    assert.ok(promptIds.length > plain.promptIds.length);
+    assert.equal(choice.message.content === null, false);
+    const { demands } = choice as unknown as { demands: Record<string, { is_met: boolean }> };
+    assert.equal(demands.response_format?.is_met, false);
+    const next = await ask({ messages: [...messages, choice.message, user("why")] });
+    const before = [...promptIds, ...tokenIds];
+    assert.deepEqual(next.promptIds.slice(0, before.length), before);
+    const called = await askUntil(
+      "a call that was demanded",
+      (seed) => ask({ seed, messages, tools: TOOLS, tool_choice: "required" }),
+      (each) => (each.choice.message.tool_calls?.length ?? 0) > 0,
+    );
+    const told = called.choice as unknown as { demands: Record<string, { is_met: boolean }> };
+    assert.deepEqual(told.demands, { tool_choice: { is_met: true } });
+  });
+
   const refusals: readonly [what: string, options: Partial<Params>, param: string, message: RegExp][] = [
     ["no messages", { messages: [] }, "messages", /messages is not accepted: .*>=1 items/],
-    ["two answers", { n: 2 }, "n", /n is not accepted: only 1: /],
+    ["more answers than calls at once", { n: 65 }, "n", /n is not accepted: .*<=64/],
     [
-      "a schema",
-      { response_format: { type: "json_object" } },
-      "response_format.type",
-      /response_format\.type is not accepted: only text: /,
+      "a schema that refers to nothing",
+      { response_format: { type: "json_schema", json_schema: { name: "a", schema: { $ref: "#/b" } } } },
+      "response_format.json_schema.schema",
+      /is not a schema that answers can be checked by: /,
+    ],
+    [
+      "a call of a tool that is not there",
+      { tools: TOOLS, tool_choice: { type: "function", function: { name: "jump" } } },
+      "tool_choice",
+      /tool_choice demands a call of jump, .*\(look\)/,
     ],
     ["an empty stop text", { stop: "" }, "stop", /stop is not accepted: .*>=1 characters/],
     [

@@ -132,7 +132,7 @@ describe("official clients against a session", { timeout: 300_000 }, () => {
     });
     numLeft++;
     assert.equal(code, 0, output);
-    assert.equal(output.match(/^ok /gm)?.length, 7, output);
+    assert.equal(output.match(/^ok /gm)?.length, 8, output);
   });
 
   test("the record holds the clients' answers, and abandoned generations are not counted as answers", async () => {

@@ -85,8 +85,16 @@ def responses():
         assert final is not None and final.output_text == told
 
 
+def demands():
+    both = ask(n=2, seed=7).choices
+    assert both[0].message.content != both[1].message.content
+    schema = {"name": "place", "schema": {"type": "object"}, "strict": True}
+    answer = ask(response_format={"type": "json_schema", "json_schema": schema}).choices[0]
+    assert answer.model_extra["demands"]["response_format"]["is_met"] is False
+
+
 def errors():
-    for options, kind in (({"messages": []}, openai.BadRequestError), ({"n": 2}, openai.BadRequestError)):
+    for options, kind in (({"messages": []}, openai.BadRequestError), ({"n": 65}, openai.BadRequestError)):
         try:
             ask(**options)
         except kind as error:
@@ -108,7 +116,7 @@ def disconnect():
                 break
 
 
-for check in (usage_and_seeds, streaming, stop, parallel_calls, responses, errors, disconnect):
+for check in (usage_and_seeds, streaming, stop, parallel_calls, responses, demands, errors, disconnect):
     check()
     print("ok", check.__name__)
     sys.stdout.flush()

@@ -120,7 +120,11 @@ export const responsesClientSuite: SessionSuite = (name, sessions, record) => {
   const refusals: readonly [string, object, string | null][] = [
     ["no input", { input: [] }, "input"],
     ["a tool of the provider", { tools: [{ type: "web_search" }] }, "tools.0.type"],
-    ["a schema", { text: { format: { type: "json_object" } } }, "text.format.type"],
+    [
+      "a schema that refers to nothing",
+      { text: { format: { type: "json_schema", name: "a", schema: { $ref: "#/b" } } } },
+      "text.format.schema",
+    ],
     ["a prompt beyond the context", { input: "lake ".repeat(1_200) }, "messages"],
   ];
   for (const [what, options, param] of refusals) {

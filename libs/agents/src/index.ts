@@ -61,7 +61,7 @@ export {
   PolicyUnavailableError,
   UnsupportedMessageError,
 } from "./errors.ts";
-export { CallKind, DRIFT_KINDS } from "./model/call-kind.ts";
+export { CallKind, DRIFT_KINDS, sharedMessages } from "./model/call-kind.ts";
 export type { ModelCall } from "./model/call-model.ts";
 export { callModel, formatOf } from "./model/call-model.ts";
 export { toChatMessage, toChatToolCall, toLangChainMessages } from "./model/chat-messages.ts";
@@ -95,6 +95,7 @@ export {
 } from "./tool-calls/formats.ts";
 export type { AnswerPiece, AnswerReader, ToolSchema, WrittenCall } from "./tool-calls/tool-call.ts";
 export { calculatorConfigSchema, makeCalculator } from "./tools/calculator.ts";
+export { problemIn } from "./tools/check-arguments.ts";
 export { CutSide, cutAnswer } from "./tools/cut-answer.ts";
 export { toLangChainTools, toolsOf } from "./tools/langchain-tools.ts";
 export type { RolloutToolsOptions, ToolUse } from "./tools/rollout-tools.ts";

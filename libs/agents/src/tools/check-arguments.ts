@@ -22,7 +22,7 @@ export class ArgumentChecker {
    */
   problemOf(args: Readonly<Record<string, unknown>>): string | undefined {
     try {
-      return this.#textOf(args);
+      return problemIn(this.#schema, args);
     } catch (error) {
       if (!(error instanceof TooSlowError)) throw error;
       if (!error.isFinal) return "They could not be checked in time; write shorter ones.";
@@ -30,21 +30,25 @@ export class ArgumentChecker {
       throw new InfrastructureError(`call ${this.#tool}`, problem, error.message, { cause: error });
     }
   }
+}
 
-  #textOf(args: Readonly<Record<string, unknown>>): string | undefined {
-    const errors = this.#schema.problemsOf(args);
-    if (errors.length === 0) return undefined;
-    // An object that holds a wrong value is reported as well; only the innermost error says what is wrong.
-    const places = errors.map(({ instanceLocation }) => instanceLocation);
-    const innermost = errors.filter(
-      ({ instanceLocation: place, keyword }) =>
-        keyword !== "properties" || !places.some((other) => other.startsWith(`${place}/`)),
-    );
-    return (innermost.length > 0 ? innermost : errors)
-      .slice(0, MAX_PROBLEMS)
-      .map(({ instanceLocation, error }) => `${placeOf(instanceLocation)}${error}`)
-      .join(" ");
-  }
+/**
+ * @returns a description of what is wrong with a value; undefined if it fits the schema.
+ * @throws {TooSlowError} when checking takes too long.
+ */
+export function problemIn(schema: BoundedSchema, value: unknown): string | undefined {
+  const errors = schema.problemsOf(value);
+  if (errors.length === 0) return undefined;
+  // An object that holds a wrong value is reported as well; only the innermost error says what is wrong.
+  const places = errors.map(({ instanceLocation }) => instanceLocation);
+  const innermost = errors.filter(
+    ({ instanceLocation: place, keyword }) =>
+      keyword !== "properties" || !places.some((other) => other.startsWith(`${place}/`)),
+  );
+  return (innermost.length > 0 ? innermost : errors)
+    .slice(0, MAX_PROBLEMS)
+    .map(({ instanceLocation, error }) => `${placeOf(instanceLocation)}${error}`)
+    .join(" ");
 }
 
 function placeOf(location: string): string {

@@ -119,8 +119,13 @@ async function answer(c: Context, dialect: Dialect, options: SessionRoutesOption
   c.header("request-id", head.id);
   if (parsed.request.isStreamed) return answerInEvents(c, dialect, call, options);
   const { signal } = c.req.raw; // E2
-  const reply = await session.answer(parsed.request, { replyId: head.id, role: call.role, signal });
-  return c.json(parsed.writer(head).whole(reply));
+  const [first, ...others] = await session.answer(parsed.request, {
+    replyId: head.id,
+    role: call.role,
+    signal,
+  });
+  if (first === undefined) throw new TypeError("a call has no answer");
+  return c.json(parsed.writer(head).whole(first, ...others));
 }
 
 interface Call {
@@ -141,8 +146,8 @@ async function answerInEvents(
   const begun = Promise.withResolvers<void>();
   const gone = new AbortController();
   const signal = AbortSignal.any([c.req.raw.signal, gone.signal]); // E2
-  const onEvent = (event: ReplyEvent) => {
-    for (const each of writer.events(event)) queue.offer(each);
+  const onEvent = (event: ReplyEvent, index: number) => {
+    for (const each of writer.events(event, index)) queue.offer(each);
     // Until something is sampled, a failure can still be answered with a status of its own.
     if (event.kind !== "begin") begun.resolve();
   };

@@ -8,6 +8,8 @@
  * N3: a call's seed is derived from its context and from how often the same context came before, and not from the order in
  *     which parallel calls arrive, so a repeated attempt samples the same. A seed that the agent gives replaces the count.
  * N4: after `close` no call is accepted, and those under way end.
+ * N5: the answers to a call that asks for several are sampled in parallel, each as a turn of its own. If one of them fails, so
+ *     does the call, and the others end.
  */
 
 import { createHash } from "node:crypto";
@@ -27,6 +29,8 @@ import { deriveSeed, secretCheck } from "@hone/core";
 import { FinishReason, type SamplingParameters } from "@hone/rl";
 import { counterOf, Instrument } from "@hone/telemetry";
 import { type ChatMessage, type ChatTool, StopScanner } from "@hone/tokenizer";
+import { allOrNone } from "./all-or-none.ts";
+import { checksOf, demandsOf } from "./demands.ts";
 import {
   NoSuchTurnError,
   RewardsNotTakenError,
@@ -35,15 +39,16 @@ import {
   UnknownRoleError,
 } from "./errors.ts";
 import {
+  MAX_CALLS_AT_ONCE,
   type ReplyCall,
+  type ReplyCheck,
   type ReplyEvent,
   ReplyFinish,
   type SessionReply,
   type SessionRequest,
 } from "./session-call.ts";
+import { type ShownMessages, ToldMessages } from "./told-messages.ts";
 
-/** More calls than agents make in parallel, and few enough that one rollout cannot fill an engine. */
-const MAX_CALLS_AT_ONCE = 64;
 /** Answered calls, by how their messages relate to the record. */
 const answeredCalls = counterOf(Instrument.sessionCalls);
 
@@ -69,14 +74,17 @@ export interface OpenSessionParts {
 }
 
 export interface AnswerOptions {
-  /** Id of the answer. */
+  /** Id of the answers. */
   readonly replyId: string;
   /** The role that the URL names; undefined = the request's model names it. */
   readonly role: string | undefined;
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal;
-  /** Gets the answer while it is generated, in the order of {@link ReplyEvent}; absent = it is not streamed. */
-  readonly onEvent?: ((event: ReplyEvent) => void) | undefined;
+  /**
+   * Gets the answers while they are generated, each in the order of {@link ReplyEvent}; absent = they are not streamed.
+   * @param answer the index of the answer, for calls that ask for several.
+   */
+  readonly onEvent?: ((event: ReplyEvent, answer: number) => void) | undefined;
 }
 
 const SOLE_ROLE: OpenRole = { learns: true, policy: undefined };
@@ -91,6 +99,7 @@ export class OpenSession {
   readonly #parts: OpenSessionParts;
   readonly #over = new AbortController();
   readonly #conversations = new Map<string, readonly ChatMessage[]>();
+  readonly #told = new ToldMessages();
   /** How many calls each context has had (N3). */
   readonly #asked = new Map<string, number>();
   readonly #counts = new Map<string, number>();
@@ -116,27 +125,38 @@ export class OpenSession {
 
   /**
    * Answers a call.
+   * @returns as many answers as it asks for.
    * @throws {UnknownRoleError} for an unknown role.
    * @throws {SessionOverError | SessionBusyError} and the errors of a model call.
    */
-  async answer(request: SessionRequest, options: AnswerOptions): Promise<SessionReply> {
+  async answer(request: SessionRequest, options: AnswerOptions): Promise<readonly SessionReply[]> {
     const { name, role } = this.#roleOf(options.role, request.model);
+    const { numAnswers } = request;
     if (this.#over.signal.aborted) throw new SessionOverError(this.id);
-    if (this.#atWork >= MAX_CALLS_AT_ONCE) throw new SessionBusyError(MAX_CALLS_AT_ONCE);
-    this.#atWork++;
+    if (this.#atWork + numAnswers > MAX_CALLS_AT_ONCE) throw new SessionBusyError(MAX_CALLS_AT_ONCE);
+    this.#atWork += numAnswers;
     try {
-      const made = await this.#ask(request, role, options);
+      const demands = demandsOf(request);
+      const shown = this.#told.shownFor(request.messages, demands);
+      const made = await allOrNone(numAnswers, (index, given) =>
+        this.#ask(request, shown, role, index, {
+          ...options,
+          signal: AbortSignal.any([given, options.signal]),
+        }),
+      );
       this.#keep(options.replyId, request, made);
-      this.#count(made.answer.turn.kind, name, request);
-      made.answer.turn.info = { ...made.answer.turn.info, ...infoOf(made.answer.turn.kind, name) };
-      options.onEvent?.({ kind: "end", reply: made.reply });
-      return made.reply;
+      if (demands.length > 0) {
+        for (const { message } of made) this.#told.keep(request.messages, shown, message);
+      }
+      this.#count(made, name, request);
+      for (const [index, { reply }] of made.entries()) options.onEvent?.({ kind: "end", reply }, index);
+      return made.map(({ reply }) => reply);
     } catch (error) {
       if (this.#over.signal.aborted) throw new SessionOverError(this.id);
       if (error instanceof ModelCallAbandonedError) this.#add("session_abandoned", 1);
       throw error;
     } finally {
-      this.#atWork--;
+      this.#atWork -= numAnswers;
     }
   }
 
@@ -168,19 +188,26 @@ export class OpenSession {
     this.#over.abort(new SessionOverError(this.id));
   }
 
-  async #ask(request: SessionRequest, role: OpenRole, { signal, onEvent }: AnswerOptions): Promise<Made> {
+  async #ask(
+    request: SessionRequest,
+    shown: ShownMessages,
+    role: OpenRole,
+    index: number,
+    { signal, onEvent: onAny }: AnswerOptions,
+  ): Promise<Made> {
     const { model } = this.#parts;
+    const onEvent = onAny === undefined ? undefined : (event: ReplyEvent) => onAny(event, index);
     const format = formatOf(model.renderer);
     const tools = request.toolChoice === "none" ? [] : request.tools;
     const call = (onTokens?: (tokenIds: readonly number[]) => void) =>
       callModel(model, {
-        messages: request.messages,
+        messages: shown.messages,
         tools,
         format,
         options: {
           maxNewTokens: request.maxNewTokens,
           stopTexts: request.stopTexts,
-          seedOf: (promptIds) => this.#seedOf(promptIds, request.seed),
+          seedOf: (promptIds) => this.#seedOf(promptIds, request.seed, index),
           signal: AbortSignal.any([signal, this.#over.signal]),
           learns: role.learns,
           mayShorten: true,
@@ -213,10 +240,10 @@ export class OpenSession {
       // The rest of the text: what the scanner held back, and what comes after the calls.
       const whole = message.fullContent ?? message.content;
       if (whole.startsWith(told)) tell(whole.slice(told.length));
-      for (const [index, { id, name, argumentsJson }] of made.reply.calls.entries()) {
-        onEvent({ kind: "call_begin", index, id, name });
-        onEvent({ kind: "call_arguments", index, json: argumentsJson });
-        onEvent({ kind: "call_end", index });
+      for (const [at, { id, name, argumentsJson }] of made.reply.calls.entries()) {
+        onEvent({ kind: "call_begin", index: at, id, name });
+        onEvent({ kind: "call_arguments", index: at, json: argumentsJson });
+        onEvent({ kind: "call_end", index: at });
       }
       return { ...made, reply: { ...made.reply, text: told } };
     }
@@ -258,6 +285,7 @@ export class OpenSession {
         calls,
         finish,
         stopText,
+        checks: checksOf(request, { text: message.content, calls }),
         usage: {
           inputTokens: promptTokenCount,
           cachedTokens: generation.cachedTokens,
@@ -269,10 +297,10 @@ export class OpenSession {
   }
 
   /** N3 */
-  #seedOf(promptIds: readonly number[], given: number | undefined): number {
+  #seedOf(promptIds: readonly number[], given: number | undefined, index: number): number {
     const digest = createHash("sha256").update(Uint32Array.from(promptIds)).digest("hex");
     const { seed } = this.#parts;
-    if (given !== undefined) return deriveSeed(seed, digest, "given", given);
+    if (given !== undefined) return deriveSeed(seed, digest, "given", given, ...(index === 0 ? [] : [index]));
     const count = this.#asked.get(digest) ?? 0;
     this.#asked.set(digest, count + 1);
     return deriveSeed(seed, digest, count);
@@ -287,20 +315,37 @@ export class OpenSession {
     throw new UnknownRoleError(name, this.roleNames);
   }
 
-  #keep(replyId: string, request: SessionRequest, { message }: Made): void {
-    this.#conversations.set(replyId, [...request.messages, message]);
+  #keep(replyId: string, request: SessionRequest, [first]: readonly Made[]): void {
+    if (first !== undefined) this.#conversations.set(replyId, [...request.messages, first.message]);
   }
 
-  #count(kind: CallKind, role: string | undefined, { sampling }: SessionRequest): void {
+  /** Counts a call, and describes it in the info of its turns, which the page shows and judges can read. */
+  #count(made: readonly Made[], role: string | undefined, { sampling }: SessionRequest): void {
     this.#numCalls++;
+    const kinds = made.map(({ answer }) => answer.turn.kind);
+    // One of several answers continues the sample, and the others become branches, which the call asked for.
+    const kind = kinds.find((each) => each === CallKind.extension) ?? kinds[0] ?? CallKind.first;
+    const isDrift = kind !== CallKind.first && kind !== CallKind.extension;
     answeredCalls.of({ kind }).add();
-    if (kind !== CallKind.first && kind !== CallKind.extension) this.#add(`drift_${kind}`, 1);
+    if (isDrift) this.#add(`drift_${kind}`, 1);
     if (role !== undefined) this.#add(`calls_of_${role}`, 1);
     const own = this.#parts.sampling;
     const isOther = (["temperature", "topP", "topK"] as const).some(
       (name) => sampling[name] !== undefined && sampling[name] !== own[name],
     );
     if (isOther) this.#add("session_sampling_ignored", 1); // N2
+    for (const [index, { answer, reply }] of made.entries()) {
+      for (const { demand, problem } of reply.checks) {
+        this.#add(`${demand}_${problem === undefined ? "met" : "unmet"}`, 1);
+      }
+      answer.turn.info = {
+        ...answer.turn.info,
+        ...(isDrift && { drift: kind }),
+        ...(role !== undefined && { role }),
+        ...(made.length > 1 && { answer: index }),
+        ...infoOf(reply.checks),
+      };
+    }
   }
 
   #add(name: string, value: number): void {
@@ -315,12 +360,8 @@ interface Made {
   readonly reply: SessionReply;
 }
 
-/** The turn's info, which the page shows and judges can read. */
-function infoOf(kind: CallKind, role: string | undefined): EnvironmentInfo {
-  return {
-    ...(kind !== CallKind.first && kind !== CallKind.extension && { drift: kind }),
-    ...(role !== undefined && { role }),
-  };
+function infoOf(checks: readonly ReplyCheck[]): EnvironmentInfo {
+  return Object.fromEntries(checks.map(({ demand, problem }) => [demand, problem ?? "met"]));
 }
 
 function stopTextIn(text: string, { stopTexts }: SessionRequest): string | undefined {

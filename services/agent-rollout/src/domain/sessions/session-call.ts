@@ -4,6 +4,10 @@
  */
 
 import type { ChatMessage, ChatTool } from "@hone/tokenizer";
+import type { ResponseFormat } from "./response-format.ts";
+
+/** More calls than agents make in parallel, and few enough that one rollout cannot fill an engine. */
+export const MAX_CALLS_AT_ONCE = 64;
 
 /** One call of the model. */
 export interface SessionRequest {
@@ -17,8 +21,15 @@ export interface SessionRequest {
   readonly messages: readonly ChatMessage[];
   /** Empty = the model is shown none. */
   readonly tools: readonly ChatTool[];
-  /** `none` hides the tools. The others have the same effect as `auto`, as sampling is never constrained. */
+  /**
+   * `none` hides the tools. A demand for a call, of any tool or of one by its name, is told to the model in words, as sampling
+   * is never constrained; then there is such a tool.
+   */
   readonly toolChoice: "auto" | "none" | "required" | { readonly name: string };
+  /** The format that the answer shall have, which is told to the model in words; undefined = text. */
+  readonly responseFormat: ResponseFormat | undefined;
+  /** How many answers are sampled, 1 to {@link MAX_CALLS_AT_ONCE}; each is a turn of its own. */
+  readonly numAnswers: number;
   /** Most tokens of the answer, at least 1; the run's own limit applies too. Undefined = only the run's limit. */
   readonly maxNewTokens: number | undefined;
   /** Sampling parameters in the call. The run's own are used instead, and calls that differ from them are counted. */
@@ -29,7 +40,7 @@ export interface SessionRequest {
   };
   /** Texts that end the answer; none of them is empty. The agent gets the answer up to the text, without it. */
   readonly stopTexts: readonly string[];
-  /** A safe integer. Within one session, the same call with the same seed gets the same answer. */
+  /** A safe integer. Within one session, the same call with the same seed gets the same answers. */
   readonly seed: number | undefined;
   readonly isStreamed: boolean;
 }
@@ -64,6 +75,13 @@ export interface ReplyCall {
   readonly argumentsJson: string;
 }
 
+/** Whether an answer meets a demand of its call. */
+export interface ReplyCheck {
+  readonly demand: "response_format" | "tool_choice";
+  /** Why it does not; undefined = it does. */
+  readonly problem: string | undefined;
+}
+
 /** A whole answer. */
 export interface SessionReply {
   /** The text without the calls; may be empty. */
@@ -72,6 +90,8 @@ export interface SessionReply {
   readonly finish: ReplyFinish;
   /** The stop text that ended it; undefined if none did. */
   readonly stopText: string | undefined;
+  /** One for each demand; empty = the call demanded nothing. */
+  readonly checks: readonly ReplyCheck[];
   readonly usage: ReplyUsage;
   /** The tokens of this call, for clients that ask for token ids. */
   readonly tokens: ReplyTokens;

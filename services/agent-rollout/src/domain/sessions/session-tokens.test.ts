@@ -1,6 +1,6 @@
 /**
  * Checks generated conversations, which are extended, branched, edited or compacted, with parallel calls, tools, several
- * roles, stop texts and abandoned calls: the record holds what the engine saw, and trains each sampled token at most once.
+ * roles, stop texts, demands, several answers and abandoned calls: the record holds what the engine saw, and trains each sampled token at most once.
  */
 
 import assert from "node:assert/strict";
@@ -12,6 +12,7 @@ import { type ChatMessage, ChatRenderer, type ChatTool } from "@hone/tokenizer";
 import { chatmlTokenizer, FORGETFUL_TEMPLATE, TOOL_TEMPLATE } from "@hone/tokenizer/testing";
 import { SessionOverError } from "./errors.ts";
 import type { OpenRole } from "./open-session.ts";
+import type { ResponseFormat } from "./response-format.ts";
 import { SessionHost } from "./session-host.ts";
 import { openTestSession, requestOf } from "./testing.ts";
 
@@ -25,6 +26,10 @@ const TOOL: ChatTool = {
   type: "function",
   function: { name: "look", description: "Looks.", parameters: { type: "object", properties: {} } },
 };
+const FORMATS: readonly ResponseFormat[] = [
+  { schema: undefined, description: "" },
+  { schema: { type: "object" }, description: "Any." },
+];
 const WORDS = ["the", "in", " a", "yes", "no. ", "\n", "STOP", "é", "</think>", "<think>", "  "];
 const CALL = '<tool_call>\n{"name": "look", "arguments": {"at": 1}}\n</tool_call>';
 
@@ -127,34 +132,47 @@ async function play(random: Random, renderer: ChatRenderer): Promise<void> {
     if (isCancelled) client.abort();
     const told: string[] = [];
     const hasStop = random.nextInt(5) === 0;
+    const numAnswers = random.nextInt(6) === 0 ? 2 + random.nextInt(2) : 1;
     const request = requestOf(messages, {
+      numAnswers,
       model: role,
       tools: random.nextInt(2) === 0 ? [TOOL] : [],
       stopTexts: hasStop ? ["STOP", "in"] : [],
       maxNewTokens: 1 + random.nextInt(40),
+      ...(random.nextInt(4) === 0 && { responseFormat: FORMATS[random.nextInt(FORMATS.length)]! }),
     });
     const isStreamed = random.nextInt(2) === 0;
     const replyId = `${calls.length}-${random.nextInt(1_000_000)}`;
     const before = policy.seen.length;
     try {
-      const reply = await session.answer(request, {
+      const replies = await session.answer(request, {
         replyId,
         role: undefined,
         signal: client.signal,
         onEvent: isStreamed
-          ? (event) => {
-              if (event.kind === "text") told.push(event.text);
+          ? (event, answer) => {
+              if (event.kind === "text") told[answer] = (told[answer] ?? "") + event.text;
             }
           : undefined,
       });
-      if (isStreamed) assert.equal(told.join(""), reply.text);
-      if (hasStop) assert.doesNotMatch(reply.text, /STOP|in/);
-      histories.push([...session.conversationUpTo(replyId)!]);
-      calls.push({ role, isKept: true });
+      assert.equal(replies.length, numAnswers);
+      for (const [answer, reply] of replies.entries()) {
+        if (isStreamed) assert.equal(told[answer] ?? "", reply.text);
+        if (hasStop) assert.doesNotMatch(reply.text, /STOP|in/);
+        calls.push({ role, isKept: true });
+        const tool_calls = reply.calls.map(({ id, name, argumentsJson }) => {
+          return { id, type: "function" as const, function: { name, arguments: JSON.parse(argumentsJson) } };
+        });
+        histories.push([
+          ...messages,
+          { role: "assistant", content: reply.text, ...(tool_calls.length > 0 && { tool_calls }) },
+        ]);
+      }
+      assert.deepEqual(session.conversationUpTo(replyId)?.slice(0, -1), messages);
     } catch (error) {
       if (!isCancelled) throw error;
       assert.equal(policy.seen.length, before);
-      calls.push({ role, isKept: false });
+      for (let answer = 0; answer < numAnswers; answer++) calls.push({ role, isKept: false });
     }
   };
   const numRounds = 1 + random.nextInt(MAX_CALLS);

@@ -73,6 +73,8 @@ export function requestOf(
     messages,
     tools: [],
     toolChoice: "auto",
+    responseFormat: undefined,
+    numAnswers: 1,
     maxNewTokens: undefined,
     sampling: {},
     stopTexts: [],

@@ -3,6 +3,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { ApiRequestError } from "@hone/service-kit";
 import { badJson, withInputs } from "@hone/testing/fuzz";
+import { checksOf, demandsOf } from "../../domain/sessions/demands.ts";
+import { MAX_CALLS_AT_ONCE } from "../../domain/sessions/session-call.ts";
 import type { Dialect } from "./dialect.ts";
 import { DIALECTS } from "./dialects.ts";
 import { NO_HISTORY } from "./testing.ts";
@@ -28,6 +30,8 @@ const VALID: Readonly<Record<Dialect["path"], object>> = {
     tool_choice: { type: "function", function: { name: "f" } },
     stop: ["."],
     seed: 1,
+    n: 3,
+    response_format: { type: "json_schema", json_schema: { name: "f", schema: parameters, strict: true } },
     max_tokens: 3,
     stream_options: { include_usage: true },
   },
@@ -44,6 +48,7 @@ const VALID: Readonly<Record<Dialect["path"], object>> = {
     tool_choice: { type: "tool", name: "f" },
     stop_sequences: ["."],
     thinking: { type: "disabled" },
+    output_config: { format: { type: "json_schema", schema: parameters } },
   },
   "/v1/responses": {
     ...common,
@@ -56,7 +61,7 @@ const VALID: Readonly<Record<Dialect["path"], object>> = {
     tools: [{ type: "function", name: "f", description: "Finds", parameters, strict: null }],
     tool_choice: { type: "function", name: "f" },
     max_output_tokens: 3,
-    text: { format: { type: "text" } },
+    text: { format: { type: "json_schema", name: "f", schema: parameters, strict: true } },
   },
 };
 
@@ -72,6 +77,10 @@ describe("any body", () => {
           try {
             const { request } = dialect.parse(body, NO_HISTORY);
             assert.ok(request.messages.length > 0, body);
+            assert.ok(request.numAnswers >= 1 && request.numAnswers <= MAX_CALLS_AT_ONCE, body);
+            // Whatever was accepted can be told to the model, and an answer to it can be checked.
+            for (const { text } of demandsOf(request)) assert.ok(text.length > 0, body);
+            checksOf(request, { text: "[1]", calls: [] });
             for (const { role, content } of request.messages) {
               assert.ok(["system", "user", "assistant", "tool"].includes(role), body);
               assert.equal(typeof content, "string", body);

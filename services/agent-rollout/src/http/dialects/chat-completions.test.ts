@@ -8,11 +8,17 @@ const context = { conversationUpTo: () => undefined };
 const head = { id: "1", created: 1_756_000_000 };
 const parse = (body: object) => CHAT_COMPLETIONS.parse(JSON.stringify(body), context);
 const asked = { model: "m", messages: [{ role: "user", content: "Hi" }] };
+const tools = [{ type: "function", function: { name: "search" } }];
+const schemaOf = (schema: object) => ({
+  ...asked,
+  response_format: { type: "json_schema", json_schema: { name: "city", strict: true, schema } },
+});
 const reply: SessionReply = {
   text: "",
   calls: [{ id: "c00000000", name: "search", argumentsJson: '{"q":"x"}' }],
   finish: "tool_calls",
   stopText: undefined,
+  checks: [],
   usage: { inputTokens: 3, cachedTokens: 1, outputTokens: 5 },
   tokens: { promptIds: [1, 2, 3], tokenIds: [4, 5, 6, 7, 8], logprobs: [] },
 };
@@ -57,13 +63,21 @@ describe("the dialect of chat completions", () => {
 
   test("names the wrong parameter", () => {
     const broken: readonly [object, string][] = [
-      [{ ...asked, n: 2 }, "n"],
+      [{ ...asked, n: 0 }, "n"],
+      [{ ...asked, n: 65 }, "n"],
+      [{ ...asked, n: 1.5 }, "n"],
       [{ ...asked, messages: [] }, "messages"],
       [
         { ...asked, messages: [{ role: "user", content: [{ type: "image_url", image_url: {} }] }] },
         "messages.0",
       ],
-      [{ ...asked, response_format: { type: "json_object" } }, "response_format.type"],
+      [{ ...asked, response_format: { type: "grammar" } }, "response_format.type"],
+      [{ ...asked, response_format: { type: "json_schema" } }, "response_format.json_schema"],
+      [schemaOf({ $ref: "#/$defs/none" }), "response_format.json_schema.schema"],
+      [schemaOf({ enum: ["x".repeat(70_000)] }), "response_format.json_schema.schema"],
+      [{ ...asked, tool_choice: "required" }, "tool_choice"],
+      [{ ...asked, tools, tool_choice: { type: "function", function: { name: "find" } } }, "tool_choice"],
+      [{ ...asked, tools, tool_choice: "sometimes" }, "tool_choice"],
       [
         {
           ...asked,
@@ -81,6 +95,69 @@ describe("the dialect of chat completions", () => {
         JSON.stringify(body),
       );
     }
+  });
+
+  test("reads how many answers it wants, the format that they shall have and the call that they shall make", () => {
+    const schema = { type: "object", properties: { city: { type: "string" } } };
+    const { request } = parse({
+      ...schemaOf(schema),
+      n: 3,
+      tools,
+      tool_choice: { type: "function", function: { name: "search" } },
+    });
+    assert.equal(request.numAnswers, 3);
+    assert.deepEqual(request.responseFormat, { schema, description: "" });
+    assert.deepEqual(request.toolChoice, { name: "search" });
+    const json = parse({ ...asked, response_format: { type: "json_object" } }).request;
+    assert.deepEqual(json.responseFormat, { schema: undefined, description: "" });
+    const plain = parse({ ...asked, response_format: { type: "text" } }).request;
+    assert.deepEqual([plain.responseFormat, plain.numAnswers], [undefined, 1]);
+  });
+
+  test("writes several answers, whole and streamed, with their usage once and what of their demands they met", () => {
+    const checks = [{ demand: "tool_choice", problem: "the answer calls no tool" }] as const;
+    const other: SessionReply = { ...reply, text: "No.", calls: [], finish: "stop", checks };
+    const body = JSON.parse(
+      JSON.stringify(
+        parse({ ...asked, n: 2 })
+          .writer(head)
+          .whole(reply, other),
+      ),
+    );
+    assert.deepEqual(
+      body.choices.map(({ index, finish_reason }: { index: number; finish_reason: string }) => [
+        index,
+        finish_reason,
+      ]),
+      [
+        [0, "tool_calls"],
+        [1, "stop"],
+      ],
+    );
+    const demands = { tool_choice: { is_met: false, problem: "the answer calls no tool" } };
+    assert.deepEqual([body.choices[0].demands, body.choices[1].demands], [undefined, demands]);
+    assert.deepEqual(
+      [body.usage.prompt_tokens, body.usage.completion_tokens, body.usage.total_tokens],
+      [3, 10, 13],
+    );
+    const writer = parse({ ...asked, n: 2, stream: true, stream_options: { include_usage: true } }).writer(
+      head,
+    );
+    const sent = [
+      ...writer.events({ kind: "begin", inputTokens: 3 }, 1),
+      ...writer.events({ kind: "begin", inputTokens: 3 }, 0),
+      ...writer.events({ kind: "text", text: "No." }, 1),
+      ...writer.events({ kind: "end", reply: other }, 1),
+      ...writer.events({ kind: "end", reply }, 0),
+    ].map(({ data }) => data);
+    assert.deepEqual(sent.indexOf("[DONE]"), sent.length - 1);
+    const chunks = sent.slice(0, -1).map((data) => JSON.parse(data));
+    assert.deepEqual(
+      chunks.map(({ choices }) => choices[0]?.index),
+      [1, 0, 1, 1, 0, undefined],
+    );
+    assert.deepEqual(chunks[3].choices[0].demands, demands);
+    assert.equal(chunks.at(-1).usage.completion_tokens, 10);
   });
 
   test("writes a whole answer with its calls", () => {

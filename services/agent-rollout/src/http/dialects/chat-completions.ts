@@ -3,6 +3,7 @@
 import { parseBody } from "@hone/service-kit";
 import type { ChatMessage, ChatTool } from "@hone/tokenizer";
 import { z } from "zod";
+import type { ResponseFormat } from "../../domain/sessions/response-format.ts";
 import {
   type ReplyCall,
   type ReplyEvent,
@@ -14,11 +15,15 @@ import {
 import type { Dialect, ReplyHead, ReplyWriter, ServerSentEvent } from "./dialect.ts";
 import { openaiFailureBody } from "./openai-failure.ts";
 import {
+  answerCount,
+  checkToolChoice,
+  demandsBody,
   jsonObject,
   MAX_MESSAGES,
   MAX_TOOLS,
   modelName,
   optional,
+  schemaFormat,
   stopText,
   tokenCount,
   toolName,
@@ -73,10 +78,26 @@ const toolSchema = z.object({
   }),
 });
 
-const toolChoiceSchema = z.union([
-  z.enum(["none", "auto", "required"]),
-  z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) }),
-]);
+const toolChoiceSchema = z.union(
+  [
+    z.enum(["none", "auto", "required"]),
+    z.object({ type: z.literal("function"), function: z.object({ name: z.string() }) }),
+  ],
+  "only none, auto, required or a function by its name",
+);
+
+const responseFormatSchema = z.discriminatedUnion(
+  "type",
+  [
+    z.object({ type: z.literal("text") }),
+    z.object({ type: z.literal("json_object") }),
+    z.object({
+      type: z.literal("json_schema"),
+      json_schema: z.object({ schema: optional(jsonObject), description: optional(z.string()) }),
+    }),
+  ],
+  "only text, json_object and json_schema: a format is told to the model in words",
+);
 
 /** Unknown parameters are ignored, as clients send those of other servers. */
 const requestSchema = z.object({
@@ -93,10 +114,8 @@ const requestSchema = z.object({
   stop: optional(z.union([stopText, z.array(stopText).max(MAX_STOP_TEXTS)])),
   stream: optional(z.boolean()),
   stream_options: optional(z.object({ include_usage: optional(z.boolean()) })),
-  n: optional(z.literal(1, "only 1: the record of a session has one answer to each call")),
-  response_format: optional(
-    z.object({ type: z.literal("text", "only text: answers are not constrained to a schema") }),
-  ),
+  n: optional(answerCount),
+  response_format: optional(responseFormatSchema),
   logprobs: optional(z.boolean()),
   /** As in vLLM: the answer contains its token ids and those of its prompt. */
   return_token_ids: optional(z.boolean()),
@@ -114,11 +133,16 @@ export const CHAT_COMPLETIONS: Dialect = {
 
 function requestOf(asked: ChatRequest): SessionRequest {
   const { stop = [], tool_choice: choice = "auto", top_k: topK } = asked;
+  const tools = (asked.tools ?? []).map(toolOf);
+  const toolChoice = typeof choice === "string" ? choice : { name: choice.function.name };
+  checkToolChoice(toolChoice, tools);
   return {
     model: asked.model,
     messages: asked.messages.map(messageOf),
-    tools: (asked.tools ?? []).map(toolOf),
-    toolChoice: typeof choice === "string" ? choice : { name: choice.function.name },
+    tools,
+    toolChoice,
+    responseFormat: formatOf(asked.response_format),
+    numAnswers: asked.n ?? 1,
     maxNewTokens: asked.max_completion_tokens ?? asked.max_tokens,
     sampling: {
       temperature: asked.temperature,
@@ -130,6 +154,14 @@ function requestOf(asked: ChatRequest): SessionRequest {
     seed: asked.seed,
     isStreamed: asked.stream === true,
   };
+}
+
+function formatOf(asked: ChatRequest["response_format"]): ResponseFormat | undefined {
+  if (asked === undefined || asked.type === "text") return undefined;
+  if (asked.type === "json_object") return { schema: undefined, description: "" };
+  const { schema, description } = asked.json_schema;
+  if (schema === undefined) return { schema, description: description ?? "" };
+  return schemaFormat(schema, description, "response_format.json_schema.schema");
 }
 
 function messageOf(message: ChatRequest["messages"][number], index: number): ChatMessage {
@@ -173,38 +205,40 @@ function writerOf(asked: ChatRequest, { id, created }: ReplyHead): ReplyWriter {
       ...extra,
     }),
   });
-  const piece = (delta: object, finish: string | null = null, extra: object = {}) =>
-    chunk([{ index: 0, delta, logprobs: null, finish_reason: finish, ...extra }]);
+  const numAnswers = asked.n ?? 1;
+  /** Answers that have ended. */
+  const ended: SessionReply[] = [];
   return {
-    whole: (reply) => ({
+    whole: (...replies) => ({
       object: "chat.completion",
       ...head,
-      choices: [
-        {
-          index: 0,
-          message: {
-            role: "assistant",
-            content: reply.text === "" && reply.calls.length > 0 ? null : reply.text,
-            refusal: null,
-            ...(reply.calls.length > 0 && { tool_calls: reply.calls.map(callBody) }),
-          },
-          logprobs: null,
-          finish_reason: finishOf(reply),
-          ...tokensOf(asked, reply),
+      choices: replies.map((reply, index) => ({
+        index,
+        message: {
+          role: "assistant",
+          content: reply.text === "" && reply.calls.length > 0 ? null : reply.text,
+          refusal: null,
+          ...(reply.calls.length > 0 && { tool_calls: reply.calls.map(callBody) }),
         },
-      ],
-      ...(asked.return_token_ids === true && { prompt_token_ids: reply.tokens.promptIds }),
-      usage: usageBody(reply.usage),
+        logprobs: null,
+        finish_reason: finishOf(reply),
+        ...demandsBody(reply),
+        ...tokensOf(asked, reply),
+      })),
+      ...(asked.return_token_ids === true && { prompt_token_ids: replies[0].tokens.promptIds }),
+      usage: usageBody(usageOf(replies)),
     }),
-    events(event: ReplyEvent): readonly ServerSentEvent[] {
+    events(event: ReplyEvent, index = 0): readonly ServerSentEvent[] {
+      const piece = (delta: object, finish: string | null = null, extra: object = {}) =>
+        chunk([{ index, delta, logprobs: null, finish_reason: finish, ...extra }]);
       switch (event.kind) {
         case "begin":
           return [piece({ role: "assistant", content: "" })];
         case "text":
           return [piece({ content: event.text })];
         case "call_begin": {
-          const { index, id: callId, name } = event;
-          const call = { index, id: callId, type: "function", function: { name, arguments: "" } };
+          const { index: at, id: callId, name } = event;
+          const call = { index: at, id: callId, type: "function", function: { name, arguments: "" } };
           return [piece({ tool_calls: [call] })];
         }
         case "call_arguments":
@@ -213,16 +247,25 @@ function writerOf(asked: ChatRequest, { id, created }: ReplyHead): ReplyWriter {
           return [];
         case "end": {
           const { reply } = event;
-          const usage = { usage: usageBody(reply.usage) };
-          return [
-            piece({}, finishOf(reply), tokensOf(asked, reply)),
-            ...(wantsUsage ? [chunk([], usage)] : []),
-            { data: "[DONE]" },
-          ];
+          ended.push(reply);
+          const last = piece({}, finishOf(reply), { ...demandsBody(reply), ...tokensOf(asked, reply) });
+          if (ended.length < numAnswers) return [last];
+          const usage = { usage: usageBody(usageOf(ended)) };
+          return [last, ...(wantsUsage ? [chunk([], usage)] : []), { data: "[DONE]" }];
         }
       }
     },
     failure: (failure) => [{ data: JSON.stringify(openaiFailureBody(failure)) }, { data: "[DONE]" }],
+  };
+}
+
+/** The input is counted once, and the output of all answers. */
+function usageOf(replies: readonly SessionReply[]): ReplyUsage {
+  const usages = replies.map(({ usage }) => usage);
+  return {
+    inputTokens: usages[0]?.inputTokens ?? 0,
+    cachedTokens: usages[0]?.cachedTokens ?? 0,
+    outputTokens: usages.reduce((sum, { outputTokens }) => sum + outputTokens, 0),
   };
 }
 

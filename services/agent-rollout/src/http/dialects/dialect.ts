@@ -51,10 +51,13 @@ export interface ReplyHead {
 }
 
 export interface ReplyWriter {
-  /** Makes the body of an answer that is not streamed. */
-  whole(reply: SessionReply): object;
-  /** Turns an event into server-sent events, possibly none. Everything that follows the answer comes with `end`. */
-  events(event: ReplyEvent): readonly ServerSentEvent[];
+  /** Makes the body of answers that are not streamed; there is one, unless the request asked for more. */
+  whole(...replies: readonly [SessionReply, ...SessionReply[]]): object;
+  /**
+   * Turns an event into server-sent events, possibly none. Everything that follows the answers comes with the last `end`.
+   * @param answer the index of the answer. @default 0
+   */
+  events(event: ReplyEvent, answer?: number): readonly ServerSentEvent[];
   /** Makes the last events of a stream that fails. */
   failure(failure: SessionFailure): readonly ServerSentEvent[];
   /** Sent while there is nothing else to send. Absent = a comment. */

@@ -4,6 +4,7 @@ import type { ChatMessage, ChatTool, ChatToolCall } from "@hone/tokenizer";
 import { z } from "zod";
 import type { SessionRequest } from "../../domain/sessions/session-call.ts";
 import {
+  checkToolChoice,
   description,
   jsonObject,
   MAX_MESSAGES,
@@ -11,6 +12,7 @@ import {
   modelName,
   optional,
   refused,
+  schemaFormat,
   stopText,
   tokenCount,
   toolName,
@@ -70,6 +72,11 @@ const toolChoiceSchema = z.discriminatedUnion("type", [
   z.object({ type: z.literal("tool"), name: toolName }),
 ]);
 
+const formatSchema = z.object({
+  type: z.literal("json_schema", "only json_schema: a format is told to the model in words"),
+  schema: jsonObject,
+});
+
 /** Unknown parameters are ignored, as clients send those of other servers. */
 export const messagesSchema = z.object({
   model: modelName,
@@ -99,9 +106,9 @@ export const messagesSchema = z.object({
       ),
     }),
   ),
-  output_config: optional(
-    z.object({ format: refused("only null: answers are not constrained to a schema") }),
-  ),
+  output_config: optional(z.object({ format: optional(formatSchema) })),
+  /** The earlier name of `output_config.format`. */
+  output_format: optional(formatSchema),
   mcp_servers: optional(
     z.array(z.unknown()).max(0, "only an empty list: the agent itself calls servers of tools"),
   ),
@@ -113,14 +120,23 @@ type Message = MessagesRequest["messages"][number];
 
 export function requestOf(asked: MessagesRequest): SessionRequest {
   const { system, tool_choice: choice } = asked;
+  const format = asked.output_config?.format ?? asked.output_format;
+  const tools = (asked.tools ?? []).map(toolOf);
+  const toolChoice = toolChoiceOf(choice);
+  checkToolChoice(toolChoice, tools);
   return {
     model: asked.model,
     messages: [
       ...(system === undefined ? [] : [{ role: "system" as const, content: system }]),
       ...asked.messages.flatMap(chatMessagesOf),
     ],
-    tools: (asked.tools ?? []).map(toolOf),
-    toolChoice: toolChoiceOf(choice),
+    tools,
+    toolChoice,
+    responseFormat:
+      format === undefined
+        ? undefined
+        : schemaFormat(format.schema, undefined, "output_config.format.schema"),
+    numAnswers: 1,
     maxNewTokens: asked.max_tokens,
     sampling: { temperature: asked.temperature, topP: asked.top_p, topK: asked.top_k },
     stopTexts: asked.stop_sequences ?? [],

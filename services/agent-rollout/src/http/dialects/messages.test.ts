@@ -4,7 +4,7 @@ import Anthropic from "@anthropic-ai/sdk";
 import { ApiRequestError } from "@hone/service-kit";
 import type { SessionFailure } from "../../domain/sessions/session-call.ts";
 import { MESSAGES } from "./messages.ts";
-import { fetchOf, NO_HISTORY, REPLIES, replyingFetch } from "./testing.ts";
+import { fetchOf, HEAD, NO_HISTORY, REPLIES, replyingFetch } from "./testing.ts";
 
 const asked = { model: "m", max_tokens: 9, messages: [{ role: "user", content: "Hi" }] };
 const parse = (changes: object) =>
@@ -78,7 +78,8 @@ describe("the dialect of messages", () => {
       ["none", "none"],
       ["auto", "auto"],
     ]) {
-      assert.equal(parse({ tool_choice: { type: given } }).toolChoice, meant);
+      const tools = [{ name: "search", input_schema: { type: "object" } }];
+      assert.equal(parse({ tools, tool_choice: { type: given } }).toolChoice, meant);
     }
   });
 
@@ -91,6 +92,21 @@ describe("the dialect of messages", () => {
     ]) {
       assert.deepEqual(parse(changes), parse({}));
     }
+  });
+
+  test("reads a format, and tells whether the answer has it", () => {
+    const format = { type: "json_schema", schema: { type: "object" } };
+    for (const changes of [{ output_config: { format } }, { output_format: format }]) {
+      assert.deepEqual(parse(changes).responseFormat, { schema: format.schema, description: "" });
+    }
+    const { writer } = MESSAGES.parse(JSON.stringify({ ...asked, output_config: { format } }), NO_HISTORY);
+    const checks = [{ demand: "response_format", problem: undefined }] as const;
+    const reply = { ...REPLIES.text!, checks };
+    const demands = { response_format: { is_met: true } };
+    const { demands: told } = writer(HEAD).whole(reply) as { demands: object };
+    assert.deepEqual(told, demands);
+    const events = writer(HEAD).events({ kind: "end", reply });
+    assert.deepEqual(JSON.parse(events.at(-2)?.data ?? "").demands, demands);
   });
 
   const refusals: readonly [object, string][] = [
@@ -109,7 +125,13 @@ describe("the dialect of messages", () => {
     [{ thinking: { type: "enabled", budget_tokens: 1_024 } }, "thinking.type"],
     [{ tools: [{ type: "web_search_20260318", name: "web_search" }] }, "tools.0.type"],
     [{ tools: [{ name: "f" }] }, "tools.0.input_schema"],
-    [{ output_config: { format: { type: "json_schema", schema: {} } } }, "output_config.format"],
+    [{ output_config: { format: { type: "text" } } }, "output_config.format.type"],
+    [
+      { output_config: { format: { type: "json_schema", schema: { $ref: "#/$defs/none" } } } },
+      "output_config.format.schema",
+    ],
+    [{ tool_choice: { type: "any" } }, "tool_choice"],
+    [{ tool_choice: { type: "tool", name: "f" } }, "tool_choice"],
     [{ mcp_servers: [{ type: "url" }] }, "mcp_servers"],
     [{ container: "c" }, "container"],
     [{ temperature: 1.5 }, "temperature"],

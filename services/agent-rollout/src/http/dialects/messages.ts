@@ -10,6 +10,7 @@ import {
 } from "../../domain/sessions/session-call.ts";
 import type { Dialect, ReplyHead, ReplyWriter, ServerSentEvent } from "./dialect.ts";
 import { messagesSchema, requestOf } from "./messages-request.ts";
+import { demandsBody } from "./parameters.ts";
 import { argumentsOfJson } from "./tool-arguments.ts";
 
 export const MESSAGES: Dialect = {
@@ -43,6 +44,7 @@ class MessageWriter implements ReplyWriter {
       ],
       ...endOf(reply),
       usage: { ...usageBody(reply.usage), ...UNUSED_USAGE },
+      ...demandsBody(reply),
     };
   }
 
@@ -87,6 +89,7 @@ class MessageWriter implements ReplyWriter {
           event("message_delta", {
             delta: { ...endOf(told.reply), container: null },
             usage: usageBody(told.reply.usage),
+            ...demandsBody(told.reply),
           }),
           event("message_stop"),
         ];

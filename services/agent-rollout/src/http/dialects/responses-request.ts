@@ -3,8 +3,10 @@
 import { ApiRequestError } from "@hone/service-kit";
 import type { ChatMessage, ChatTool, ChatToolCall } from "@hone/tokenizer";
 import { z } from "zod";
+import type { ResponseFormat } from "../../domain/sessions/response-format.ts";
 import type { SessionRequest } from "../../domain/sessions/session-call.ts";
 import {
+  checkToolChoice,
   description,
   jsonObject,
   MAX_MESSAGES,
@@ -12,6 +14,7 @@ import {
   modelName,
   optional,
   refused,
+  schemaFormat,
   tokenCount,
   toolName,
 } from "./parameters.ts";
@@ -65,10 +68,26 @@ const toolSchema = z.object({
   strict: optional(z.boolean()),
 });
 
-const toolChoiceSchema = z.union([
-  z.enum(["none", "auto", "required"]),
-  z.object({ type: z.literal("function"), name: toolName }),
-]);
+const toolChoiceSchema = z.union(
+  [z.enum(["none", "auto", "required"]), z.object({ type: z.literal("function"), name: toolName })],
+  "only none, auto, required or a function by its name",
+);
+
+const formatSchema = z.discriminatedUnion(
+  "type",
+  [
+    z.object({ type: z.literal("text") }),
+    z.object({ type: z.literal("json_object") }),
+    z.object({
+      type: z.literal("json_schema"),
+      name: z.string(),
+      schema: jsonObject,
+      description: optional(z.string()),
+      strict: optional(z.boolean()),
+    }),
+  ],
+  "only text, json_object and json_schema: a format is told to the model in words",
+);
 
 /** Unknown parameters are ignored, as clients send those of other servers. */
 export const responsesSchema = z.object({
@@ -87,9 +106,7 @@ export const responsesSchema = z.object({
   metadata: optional(z.record(z.string().max(MAX_METADATA_KEY), z.string().max(MAX_METADATA_VALUE))),
   text: optional(
     z.object({
-      format: optional(
-        z.object({ type: z.literal("text", "only text: answers are not constrained to a schema") }),
-      ),
+      format: optional(formatSchema),
     }),
   ),
   top_logprobs: optional(z.literal(0, "only 0: answers in this API have no logprobs here")),
@@ -105,6 +122,9 @@ type Item = z.output<typeof itemSchema>;
 /** @param before the earlier messages that the input continues. */
 export function requestOf(asked: ResponsesRequest, before: readonly ChatMessage[]): SessionRequest {
   const { instructions, input, tool_choice: choice = "auto" } = asked;
+  const tools = (asked.tools ?? []).map(toolOf);
+  const toolChoice = typeof choice === "string" ? choice : { name: choice.name };
+  checkToolChoice(toolChoice, tools);
   return {
     model: asked.model,
     messages: [
@@ -112,14 +132,22 @@ export function requestOf(asked: ResponsesRequest, before: readonly ChatMessage[
       ...before,
       ...(typeof input === "string" ? [{ role: "user" as const, content: input }] : messagesOf(input)),
     ],
-    tools: (asked.tools ?? []).map(toolOf),
-    toolChoice: typeof choice === "string" ? choice : { name: choice.name },
+    tools,
+    toolChoice,
+    responseFormat: formatOf(asked.text?.format),
+    numAnswers: 1,
     maxNewTokens: asked.max_output_tokens,
     sampling: { temperature: asked.temperature, topP: asked.top_p },
     stopTexts: [],
     seed: undefined,
     isStreamed: asked.stream === true,
   };
+}
+
+function formatOf(asked: z.output<typeof formatSchema> | undefined): ResponseFormat | undefined {
+  if (asked === undefined || asked.type === "text") return undefined;
+  if (asked.type === "json_object") return { schema: undefined, description: "" };
+  return schemaFormat(asked.schema, asked.description, "text.format.schema");
 }
 
 function messagesOf(items: readonly Item[]): ChatMessage[] {

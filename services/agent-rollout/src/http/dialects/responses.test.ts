@@ -111,13 +111,41 @@ describe("the dialect of responses", () => {
     }
   });
 
+  test("reads a format, and returns it with whether the answer has it", () => {
+    const schema = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
+    const format = { type: "json_schema", name: "city", strict: true, schema };
+    const { request, writer } = RESPONSES.parse(
+      JSON.stringify({ ...asked, text: { format }, stream: true }),
+      NO_HISTORY,
+    );
+    assert.deepEqual(request.responseFormat, { schema, description: "" });
+    const checks = [{ demand: "response_format", problem: "the answer is no JSON" }] as const;
+    const reply = { ...REPLIES.text!, checks };
+    const whole = JSON.parse(JSON.stringify(writer(HEAD).whole(reply)));
+    assert.deepEqual(whole.text.format, format);
+    assert.deepEqual(whole.demands, {
+      response_format: { is_met: false, problem: "the answer is no JSON" },
+    });
+    const last = writer(HEAD).events({ kind: "end", reply }).at(-1)?.data ?? "";
+    assert.deepEqual(JSON.parse(last).response.demands, whole.demands);
+    assert.equal(parse({ text: { format: { type: "json_object" } } }).responseFormat?.schema, undefined);
+    assert.equal(parse({ text: { format: { type: "text" } } }).responseFormat, undefined);
+  });
+
   const refusals: readonly [object, string][] = [
     [{ input: [] }, "input"],
     [{ input: [{ type: "reasoning", id: "r", summary: [] }] }, "input.0"],
     [{ input: [{ role: "user", content: [{ type: "input_image" }] }] }, "input.0.content"],
     [{ input: [{ type: "function_call", call_id: "c", name: "f", arguments: "[1]" }] }, "input.0.arguments"],
     [{ tools: [{ type: "web_search" }] }, "tools.0.type"],
-    [{ text: { format: { type: "json_object" } } }, "text.format.type"],
+    [{ text: { format: { type: "grammar" } } }, "text.format.type"],
+    [{ text: { format: { type: "json_schema", name: "f" } } }, "text.format.schema"],
+    [
+      { text: { format: { type: "json_schema", name: "f", schema: { $ref: "#/$defs/none" } } } },
+      "text.format.schema",
+    ],
+    [{ tool_choice: "required" }, "tool_choice"],
+    [{ tool_choice: { type: "function", name: "f" } }, "tool_choice"],
     [{ background: true }, "background"],
     [{ conversation: "conv_1" }, "conversation"],
     [{ prompt: { id: "p" } }, "prompt"],

@@ -18,6 +18,7 @@ import {
 } from "../../domain/sessions/session-call.ts";
 import type { Dialect, ParseContext, ReplyHead, ReplyWriter, ServerSentEvent } from "./dialect.ts";
 import { openaiFailureBody } from "./openai-failure.ts";
+import { demandsBody } from "./parameters.ts";
 import {
   type ResponsesRequest,
   refuseUnknownResponse,
@@ -81,6 +82,7 @@ class ResponseWriter implements ReplyWriter {
       completed_at: status === "completed" ? Math.floor(Date.now() / 1_000) : null,
       incomplete_details: status === "incomplete" ? { reason: "max_output_tokens" } : null,
       usage: usageBody(reply.usage),
+      ...demandsBody(reply),
     };
   }
 
@@ -203,7 +205,7 @@ class ResponseWriter implements ReplyWriter {
       store: asked.store ?? true,
       temperature: asked.temperature ?? null,
       top_p: asked.top_p ?? null,
-      text: { format: { type: "text" } },
+      text: { format: asked.text?.format ?? { type: "text" } },
       tool_choice: asked.tool_choice ?? "auto",
       tools: (asked.tools ?? []).map((tool) => ({ ...tool, strict: tool.strict ?? null })),
       truncation: "disabled",

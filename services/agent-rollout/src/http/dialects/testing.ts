@@ -11,13 +11,14 @@ const usage = { inputTokens: 9, cachedTokens: 4, outputTokens: 5 };
 
 /** Answers with every reason to end, with and without text and calls. */
 export const REPLIES: Readonly<Record<string, SessionReply>> = {
-  text: { text: "A lake, “é”.", calls: [], finish: "stop", stopText: undefined, usage, tokens },
-  "an empty answer": { text: "", calls: [], finish: "stop", stopText: undefined, usage, tokens },
+  text: { text: "A lake, “é”.", calls: [], finish: "stop", stopText: undefined, checks: [], usage, tokens },
+  "an empty answer": { text: "", calls: [], finish: "stop", stopText: undefined, checks: [], usage, tokens },
   "an answer that is cut off": {
     text: "A la",
     calls: [],
     finish: "length",
     stopText: undefined,
+    checks: [],
     usage,
     tokens,
   },
@@ -26,6 +27,7 @@ export const REPLIES: Readonly<Record<string, SessionReply>> = {
     calls: [],
     finish: "stop_text",
     stopText: "lake",
+    checks: [],
     usage,
     tokens,
   },
@@ -37,6 +39,7 @@ export const REPLIES: Readonly<Record<string, SessionReply>> = {
     ],
     finish: "tool_calls",
     stopText: undefined,
+    checks: [],
     usage,
     tokens,
   },
@@ -45,6 +48,7 @@ export const REPLIES: Readonly<Record<string, SessionReply>> = {
     calls: [{ id: "c00000000", name: "search", argumentsJson: '{"q":"x"}' }],
     finish: "tool_calls",
     stopText: undefined,
+    checks: [],
     usage,
     tokens,
   },
