@@ -2,7 +2,7 @@
  * The formats in which models write tool calls, one entry each. A model was trained for the first format whose marks all
  * appear in its chat template. `seed`, `minimax`, `kimi` and `glm` have verl's names for them.
  *
- * To add a format, add an entry here and its rows in formats.test.ts.
+ * To add a format, add an entry here, its answers in testing.ts and its template in formats.test.ts.
  */
 
 import { BlockReader } from "./block-reader.ts";
