@@ -1,8 +1,9 @@
 /**
  * The messages as the model is shown them, with the demands of calls (`demands.ts`) in words.
  *
- * M1: A demand is the end of the last message. A system message would be no place for it: demands come and go with calls, and a
- *     changed beginning would start a new sample with each; and many templates refuse a system message later on.
+ * M1: A demand is the end of the last message, also of a tool's answer. A system message would be no place for it: demands come
+ *     and go with calls, and a changed beginning would start a new sample with each; and many templates refuse a system message
+ *     later on. A further message of the user would be refused after a tool's answer by some, and makes others drop thoughts.
  * M2: The agent does not know of the words. In its later calls, which continue from an answer to a demand, they are put back, so
  *     that the conversation continues the recorded tokens.
  */
