@@ -10,7 +10,7 @@ import { z } from "zod";
 import type { ServiceState } from "./service-session.ts";
 
 /** Rewards are squared and summed over batches, which must stay finite and exact enough. */
-const MAX_REWARD = 1e9;
+const MAX_REWARD = 1_000_000_000;
 const MAX_MESSAGES = 256;
 /** `info` is stored with every turn. */
 const MAX_INFO_ENTRIES = 32;
