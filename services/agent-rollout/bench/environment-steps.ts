@@ -32,7 +32,9 @@ for (const name of NAMES) {
   let episodes = 0;
   for (let made = 0; made < numSteps; made++) {
     const environment = open[made % numOpen]!;
-    const { terminated, truncated } = await environment.step(random.pick(environment.legalActions?.() ?? [""]));
+    const { terminated, truncated } = await environment.step(
+      random.pick(environment.legalActions?.() ?? [""]),
+    );
     if (!terminated && !truncated) continue;
     episodes++;
     await environment.reset(seed++);

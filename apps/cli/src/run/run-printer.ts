@@ -7,9 +7,9 @@ import { type RolloutTroubles, type RunEvent, RunPhase, type RunState } from "@h
 import { reasonLine } from "@hone/rl";
 import type { Terminal } from "../terminal.ts";
 import type { FollowOptions } from "./follow-run.ts";
-import { endLines, evaluationLine, liveLine, nowText, stepLine } from "./run-lines.ts";
+import { endLines, evaluationLine, liveLine, nowText, stepLine } from "./lines/run-lines.ts";
+import { TroubleMemory, troubleLines } from "./lines/trouble-lines.ts";
 import { afterEvent, afterState, newRunView, type RunView } from "./run-view.ts";
-import { TroubleMemory, troubleLines } from "./trouble-lines.ts";
 
 /** The live line is refreshed between events, because its time left changes. */
 const REFRESH_MS = 500;

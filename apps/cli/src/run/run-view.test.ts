@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { type RunEvent, RunEventSchema, RunPhase } from "@hone/proto-gen/run";
-import { drawCurve } from "./curve.ts";
-import { partsText } from "./part-shares.ts";
-import { endLines, evaluationLine, lastStepLine, liveLine, nowText } from "./run-lines.ts";
+import { drawCurve } from "./lines/curve.ts";
+import { partsText } from "./lines/part-shares.ts";
+import { endLines, evaluationLine, lastStepLine, liveLine, nowText } from "./lines/run-lines.ts";
 import { afterEvent, afterState, newRunView, type RunView, timeLeftMs } from "./run-view.ts";
 
 type Kind = MessageInitShape<typeof RunEventSchema>["kind"];

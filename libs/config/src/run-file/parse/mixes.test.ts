@@ -64,8 +64,10 @@ describe("a mix of environments and rows", () => {
     assert.equal(maxTurnsOfPart(run, "frozen_lake"), 5);
     assert.equal(maxTurnsOfPart(run, "sums"), 10);
     assert.deepEqual(modulesOf(run), ["own.ts", "solver.ts"]);
-    assert.deepEqual(curriculaOf(run).map(({ part, key }) => [part, key]),
-      [["frozen_lake", "dataset.train.parts[0].curriculum"]],);
+    assert.deepEqual(
+      curriculaOf(run).map(({ part, key }) => [part, key]),
+      [["frozen_lake", "dataset.train.parts[0].curriculum"]],
+    );
   });
 
   test("is the same after it was stored and read again", () => {

@@ -1,6 +1,6 @@
 /** The success of each part of a mix, as steps and evaluations report it (`part/<name>/success`). */
 
-import { share } from "../format.ts";
+import { share } from "../../format.ts";
 
 /** More would make a line that nobody reads; the page shows all. */
 const MAX_SHOWN = 6;

@@ -3,8 +3,8 @@ import { PassThrough } from "node:stream";
 import { describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
 import { RolloutTroublesSchema, RunEventSchema } from "@hone/proto-gen/run";
-import { Terminal } from "../terminal.ts";
-import { RunPrinter } from "./run-printer.ts";
+import { Terminal } from "../../terminal.ts";
+import { RunPrinter } from "../run-printer.ts";
 import { TroubleMemory, troubleCounts, troubleLines } from "./trouble-lines.ts";
 
 const troubles = (count: number, reason = "no such module") =>

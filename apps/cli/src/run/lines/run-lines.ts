@@ -1,10 +1,10 @@
 /** The lines that the command line prints about a run: the live line, plain lines and the summary at the end. */
 
 import { RunPhase } from "@hone/proto-gen/run";
-import { clock, figure, share } from "../format.ts";
+import { clock, figure, share } from "../../format.ts";
+import { type EvaluationRecord, type RunView, type StepRecord, timeLeftMs } from "../run-view.ts";
 import { drawCurve } from "./curve.ts";
 import { partShares, partsText } from "./part-shares.ts";
-import { type EvaluationRecord, type RunView, type StepRecord, timeLeftMs } from "./run-view.ts";
 import { troubleCounts, troubleLines } from "./trouble-lines.ts";
 
 const CURVE = { width: 64, height: 8 } as const;

@@ -5,7 +5,7 @@
 
 import type { RolloutTroubles } from "@hone/proto-gen/run";
 import { reasonKey, reasonLine } from "@hone/rl";
-import { figure } from "../format.ts";
+import { figure } from "../../format.ts";
 
 /** Most lines of one message, so that it stays readable. */
 const MAX_LINES = 24;
