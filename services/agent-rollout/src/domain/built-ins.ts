@@ -23,6 +23,7 @@ import { FrozenLake, frozenLakeConfigSchema } from "./environments/frozen-lake/f
 import { logNormalMs, SlowEnvironment } from "./environments/slow-environment.ts";
 import { Sokoban, sokobanConfigSchema } from "./environments/sokoban/sokoban.ts";
 import { WebShop, webshopConfigSchema } from "./environments/webshop/webshop.ts";
+import { TextHouse, textHouseConfigSchema } from "./environments/text-house/text-house.ts";
 import { makePythonTool, pythonConfigSchema } from "./tools/python.ts";
 
 registerEnvironment("frozen_lake", {
@@ -32,6 +33,10 @@ registerEnvironment("frozen_lake", {
     const { stepDelayMs, stepDelaySigma } = config;
     return stepDelayMs === 0 ? lake : new SlowEnvironment(lake, logNormalMs(stepDelayMs, stepDelaySigma));
   },
+});
+registerEnvironment("text_house", {
+  configSchema: textHouseConfigSchema,
+  create: (config) => new TextHouse(config),
 });
 
 registerEnvironment("sokoban", {
