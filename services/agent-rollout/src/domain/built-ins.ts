@@ -22,8 +22,8 @@ import { makeEnvironmentService } from "./environments/environment-service/envir
 import { FrozenLake, frozenLakeConfigSchema } from "./environments/frozen-lake/frozen-lake.ts";
 import { logNormalMs, SlowEnvironment } from "./environments/slow-environment.ts";
 import { Sokoban, sokobanConfigSchema } from "./environments/sokoban/sokoban.ts";
-import { WebShop, webshopConfigSchema } from "./environments/webshop/webshop.ts";
 import { TextHouse, textHouseConfigSchema } from "./environments/text-house/text-house.ts";
+import { WebShop, webshopConfigSchema } from "./environments/webshop/webshop.ts";
 import { makePythonTool, pythonConfigSchema } from "./tools/python.ts";
 
 registerEnvironment("frozen_lake", {
@@ -34,6 +34,7 @@ registerEnvironment("frozen_lake", {
     return stepDelayMs === 0 ? lake : new SlowEnvironment(lake, logNormalMs(stepDelayMs, stepDelaySigma));
   },
 });
+
 registerEnvironment("text_house", {
   configSchema: textHouseConfigSchema,
   create: (config) => new TextHouse(config),

@@ -21,7 +21,7 @@ const SENTENCE_WORDS = `
   Available In It Nothing On That The You Your
   a about actions already an and are at behind carry clean close closed cold command cool dirty does done door examine find fit
   from go happens has have heat hot house in inventory is it lamp light lock locked look may not nothing now of off on open
-  put rooms same see special take task the them these through to turn two unlock unlocked use well which with
+  put rooms same see special take task the them these through to turn two unlock unlocked use well which with you your
 `;
 
 const DIGITS = "0123456789";
