@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { commandOf, parseCommand } from "./commands.ts";
-import { drawStart } from "./generator.ts";
 import type { HouseState } from "./house.ts";
 import { legalActions } from "./legal-actions.ts";
 import { type Action, applyAction } from "./rules.ts";
 import { TASK_KINDS } from "./tasks.ts";
 import { SMALL_HOUSE, SMALL_HOUSE_START, stateAfter } from "./testing.ts";
+import { drawStart } from "./text-house.ts";
 
 const parse = (text: string, state: HouseState = SMALL_HOUSE_START) => parseCommand(SMALL_HOUSE, state, text);
 

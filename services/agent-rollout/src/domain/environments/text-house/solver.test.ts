@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
-import { drawStart, type HouseOptions, type Start } from "./generator.ts";
+import type { HouseOptions } from "./generator.ts";
 import { type HouseState, stateKey } from "./house.ts";
 import { legalActions } from "./legal-actions.ts";
 import { type Action, applyAction } from "./rules.ts";
 import { solve } from "./solver.ts";
 import { isSolved, TASK_KINDS, type Task, TaskKind } from "./tasks.ts";
 import { SMALL_HOUSE, SMALL_HOUSE_START } from "./testing.ts";
+import { drawStart, type Start } from "./text-house.ts";
 
 const options = (changes: Partial<HouseOptions>): HouseOptions => ({
   rooms: 4,

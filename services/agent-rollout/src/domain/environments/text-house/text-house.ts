@@ -20,18 +20,18 @@ import type {
   EnvironmentReset,
   EnvironmentStep,
 } from "@hone/agents";
-import { TerminalError } from "@hone/core";
+import { deriveSeed, InvalidInputError, TerminalError } from "@hone/core";
 import { z } from "zod";
 import { StepTally } from "../step-tally.ts";
 import { commandOf, parseCommand } from "./commands.ts";
 import { describeHouse } from "./description.ts";
-import { drawStart, type Start } from "./generator.ts";
+import { type DrawnHouse, drawHouse, type HouseOptions } from "./generator.ts";
 import { type HouseState, stateKey } from "./house.ts";
 import { legalActions } from "./legal-actions.ts";
 import { ROOM_KINDS } from "./lexicon.ts";
 import { type Action, applyAction } from "./rules.ts";
 import { solve } from "./solver.ts";
-import { type Subgoal, subgoalsOf, TASK_KINDS, TaskKind } from "./tasks.ts";
+import { isSolved, type Subgoal, subgoalsOf, TASK_KINDS, TaskKind } from "./tasks.ts";
 import {
   availableActions,
   carryingText,
@@ -78,6 +78,12 @@ export const textHouseConfigSchema = z
     message: "kinds of tasks without unlock, as a single room has no doors",
   });
 export type TextHouseConfig = z.output<typeof textHouseConfigSchema>;
+
+/** What an episode starts with. */
+export interface Start extends DrawnHouse {
+  /** Actions that solve the task. */
+  readonly solution: readonly Action[];
+}
 
 interface Episode extends Start {
   readonly tally: StepTally;
@@ -236,4 +242,25 @@ function shareReached({ subgoals, reached }: Episode): number {
 
 function commandsIn({ house, current }: Episode): readonly string[] {
   return legalActions(house, current).map((action: Action) => commandOf(house, action));
+}
+
+/** With the default limit more than nine in ten houses are taken at the first draw. */
+const MAX_DRAWS = 100;
+
+/**
+ * The house of a seed.
+ * @throws {InvalidInputError} when no task of the asked kinds fits into the episode's steps.
+ */
+export function drawStart(seed: number, options: HouseOptions): Start {
+  for (let draw = 0; draw < MAX_DRAWS; draw++) {
+    const { house, state, task } = drawHouse(deriveSeed(seed, "text_house", draw), options);
+    if (isSolved(house, task, state)) continue;
+    const solution = solve(house, task, state);
+    if (solution !== undefined && solution.length <= options.maxSteps)
+      return { house, state, task, solution }; // H5
+  }
+  throw new InvalidInputError(
+    `${MAX_DRAWS} houses were drawn for the seed ${seed}, and no task could be solved in maxSteps: ${options.maxSteps}`,
+    { path: "maxSteps", allowed: "more steps, or fewer rooms and locked doors" },
+  );
 }
