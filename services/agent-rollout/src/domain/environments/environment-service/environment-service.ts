@@ -20,7 +20,8 @@ import {
   InfrastructureError,
 } from "@hone/agents";
 import { BoundKeys } from "@hone/config";
-import { TerminalError, unreachable } from "@hone/core";
+import { unreachable } from "@hone/core";
+import { runningEpisode } from "../running-episode.ts";
 import { AgentjetSession } from "./agentjet-session.ts";
 import { type EnvironmentServiceConfig, ServiceProtocol } from "./config.ts";
 import { OpenenvSession } from "./openenv-session.ts";
@@ -168,15 +169,7 @@ export class EnvironmentService implements Environment {
   }
 
   #running(): Episode {
-    if (this.#episode === undefined || this.#episode.isOver) {
-      throw new TerminalError(
-        "EPISODE_NOT_RUNNING",
-        this.#episode === undefined
-          ? "the environment service needs a reset before its first step"
-          : "the episode is over; reset the environment service before the next step",
-      );
-    }
-    return this.#episode;
+    return runningEpisode(this.#episode, ({ isOver }) => isOver, "the environment service");
   }
 }
 

@@ -18,8 +18,9 @@ import type {
   EnvironmentReset,
   EnvironmentStep,
 } from "@hone/agents";
-import { deriveSeed, Random, TerminalError } from "@hone/core";
+import { deriveSeed, Random } from "@hone/core";
 import { z } from "zod";
+import { runningEpisode } from "../running-episode.ts";
 import { StepTally } from "../step-tally.ts";
 import { AGENTJET_HINT, describeLake, LAKE_PRESETS, LAKE_SYMBOLS, type LakeSymbols } from "./description.ts";
 import { cellAfter, drawLake, type Lake, MOVES, type Move, moveNamed } from "./lake.ts";
@@ -141,15 +142,7 @@ export class FrozenLake implements Environment {
   }
 
   #running(): Episode {
-    if (this.#episode === undefined || this.#episode.isOver) {
-      throw new TerminalError(
-        "EPISODE_NOT_RUNNING",
-        this.#episode === undefined
-          ? "the lake needs a reset before its first step"
-          : "the episode is over; reset the lake before the next step",
-      );
-    }
-    return this.#episode;
+    return runningEpisode(this.#episode, ({ isOver }) => isOver, "the lake");
   }
 }
 

@@ -20,8 +20,8 @@ import type {
   EnvironmentReset,
   EnvironmentStep,
 } from "@hone/agents";
-import { TerminalError } from "@hone/core";
 import { z } from "zod";
+import { runningEpisode } from "../running-episode.ts";
 import { StepTally } from "../step-tally.ts";
 import { describeSokoban } from "./description.ts";
 import { drawRoom } from "./rooms/draw-room.ts";
@@ -181,15 +181,7 @@ export class Sokoban implements Environment {
   }
 
   #running(): Episode {
-    if (this.#episode === undefined || this.#episode.isOver) {
-      throw new TerminalError(
-        "EPISODE_NOT_RUNNING",
-        this.#episode === undefined
-          ? "Sokoban needs a reset before its first step"
-          : "the episode is over; reset Sokoban before the next step",
-      );
-    }
-    return this.#episode;
+    return runningEpisode(this.#episode, ({ isOver }) => isOver, "Sokoban");
   }
 }
 

@@ -20,8 +20,9 @@ import type {
   EnvironmentReset,
   EnvironmentStep,
 } from "@hone/agents";
-import { deriveSeed, InvalidInputError, TerminalError } from "@hone/core";
+import { deriveSeed, InvalidInputError } from "@hone/core";
 import { z } from "zod";
+import { runningEpisode } from "../running-episode.ts";
 import { StepTally } from "../step-tally.ts";
 import { commandOf, parseCommand } from "./commands.ts";
 import { describeHouse } from "./description.ts";
@@ -212,15 +213,7 @@ export class TextHouse implements Environment {
   }
 
   #running(): Episode {
-    if (this.#episode === undefined || this.#episode.isOver) {
-      throw new TerminalError(
-        "EPISODE_NOT_RUNNING",
-        this.#episode === undefined
-          ? "the house needs a reset before its first step"
-          : "the episode is over; reset the house before the next step",
-      );
-    }
-    return this.#episode;
+    return runningEpisode(this.#episode, ({ isOver }) => isOver, "the house");
   }
 }
 

@@ -20,9 +20,10 @@ import type {
   EnvironmentReset,
   EnvironmentStep,
 } from "@hone/agents";
-import { deriveSeed, Random, TerminalError } from "@hone/core";
+import { deriveSeed, Random } from "@hone/core";
 import { TurnInfo } from "@hone/rl";
 import { z } from "zod";
+import { runningEpisode } from "../running-episode.ts";
 import { StepTally } from "../step-tally.ts";
 import { clickAction, readShopAction, type ShopAction, searchAction } from "./actions.ts";
 import { describeShop, LAYOUT_NAMES, type LayoutName } from "./description.ts";
@@ -163,16 +164,11 @@ export class WebShop implements Environment {
   }
 
   #running(): Episode {
-    const episode = this.#episode;
-    if (episode === undefined || episode.isTruncated || episode.page.kind === "done") {
-      throw new TerminalError(
-        "EPISODE_NOT_RUNNING",
-        episode === undefined
-          ? "the shop needs a reset before its first step"
-          : "the episode is over; reset the shop before the next step",
-      );
-    }
-    return episode;
+    return runningEpisode(
+      this.#episode,
+      ({ isTruncated, page }) => isTruncated || page.kind === "done",
+      "the shop",
+    );
   }
 }
 
