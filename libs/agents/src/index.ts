@@ -18,9 +18,11 @@ export type {
   AgentRollout,
   AgentSession,
   AgentTask,
+  EpisodeOffer,
   SessionEndpoint,
   SessionOptions,
   SessionRole,
+  TaskEnvironment,
 } from "./definitions/agent.ts";
 export { agentNames, agentOf, defineAgent, register, rolloutOf } from "./definitions/agent.ts";
 export type { AgentCatalogOptions, AgentChoice, PreparedAgent } from "./definitions/agent-catalog.ts";

@@ -137,6 +137,9 @@ export async function playAgent(
     openSession() {
       throw new TypeError("sessions are opened by the service agent-rollout, which does not run here");
     },
+    offerEpisode() {
+      throw new TypeError("episodes are offered by the service agent-rollout, which does not run here");
+    },
   });
   await environment?.finish();
   return {

@@ -35,6 +35,8 @@ export {
   type EndpointAgentConfig,
   endpointAgentSchema,
   OutsideAgent,
+  type SwarmAgentConfig,
+  swarmAgentSchema,
 } from "./run-file/schema/agent.ts";
 export {
   type EnvironmentServiceSource,

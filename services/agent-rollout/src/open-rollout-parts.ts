@@ -17,9 +17,10 @@ export function openRolloutParts({
   endpoints,
   gate,
   sandboxProcesses,
+  swarmKey,
 }: Pick<
   AgentRolloutConfig,
-  "filesDir" | "toolSecrets" | "endpoints" | "gate" | "sandboxProcesses"
+  "filesDir" | "toolSecrets" | "endpoints" | "gate" | "sandboxProcesses" | "swarmKey"
 >): RolloutParts {
   const sandbox = new MeasuredSandbox("tool", { maxProcesses: sandboxProcesses });
   const agents = new AgentCatalog({
@@ -27,7 +28,7 @@ export function openRolloutParts({
     gate,
     secrets: toolSecrets,
     sandbox,
-    outside: { keys: endpoints.keys },
+    outside: { keys: endpoints.keys, lendsEpisodes: swarmKey !== undefined },
   });
   const agentConfigs = new AgentConfigs(filesDir);
   return {

@@ -1,18 +1,26 @@
 /**
  * Composition root of agent-rollout, which takes jobs, asks replicas of the policy and publishes episodes.
  *
- * Drain: no new job is taken, and the jobs in work end. Jobs that are still in work when the time is over go back to the
+ * Drain: no new job is taken, and the jobs in work end, but for those that wait for a client: they go back at once. Jobs that are still in work when the time is over go back to the
  * queue at once, for another process.
  */
 
 import { BusPolicy, ReplicaDirectory } from "@hone/agents";
 import { REPLICA_TTL_MS, respond, subjects, ValidatingService } from "@hone/messaging";
 import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
-import { READY, type Service, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
+import {
+  type HttpHandler,
+  READY,
+  type Service,
+  type ServiceContext,
+  type ServiceDefinition,
+} from "@hone/service-kit";
 import { type AgentRolloutConfig, readConfig } from "./config.ts";
 import { SessionHost } from "./domain/sessions/session-host.ts";
+import { EpisodePool } from "./domain/swarm/episode-pool.ts";
 import { Tokenizers } from "./domain/tokenizers.ts";
-import { sessionRoutes } from "./http/session-routes.ts";
+import { type EpisodeRoutesOptions, episodeRoutes } from "./http/episode-routes.ts";
+import { type SessionRoutesOptions, sessionRoutes } from "./http/session-routes.ts";
 import { ActiveRuns } from "./nats/active-runs.ts";
 import { answerValidate } from "./nats/answer-validate.ts";
 import { consumeJobs } from "./nats/consume-jobs.ts";
@@ -34,7 +42,9 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
   const runs = await ActiveRuns.watch(bus, logger);
   const tokenizers = new Tokenizers(config.stateDir);
   const parts = openRolloutParts(config);
-  const sessions = new SessionHost(config.sessionUrl ?? http.url);
+  const publicUrl = config.sessionUrl ?? http.url;
+  const sessions = new SessionHost(publicUrl);
+  const episodes = new EpisodePool(publicUrl);
   const validator = respond(
     bus,
     subjects.validate(ValidatingService.agentRollout),
@@ -49,6 +59,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
   );
   const consumer = consumeJobs(bus, {
     runs,
+    episodes,
     logger,
     concurrency: config.concurrency,
     dependencies: {
@@ -63,10 +74,17 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
     },
   });
   return {
-    routes: sessionRoutes({ sessions, logger }),
+    routes: outsideRoutes({
+      sessions,
+      episodes,
+      logger,
+      swarmKey: config.swarmKey,
+      stateOf: (run) => runs.stateOf(run),
+    }),
     ...(config.sessionUrl !== undefined && { hosts: [new URL(config.sessionUrl).hostname] }),
     readiness: () => READY,
     async drain(signal) {
+      episodes.drain();
       const drained = Promise.all([consumer.drain(), validator.drain()]);
       const isOver = Promise.withResolvers<void>();
       const onAbort = () => isOver.resolve();
@@ -79,7 +97,20 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
       // Jobs are given back first; after that it does not matter how their rollouts end.
       await consumer.stop();
       runs.stop();
+      episodes.close();
       await parts[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The sessions of agents outside, and the episodes that clients ask for. */
+function outsideRoutes(options: EpisodeRoutesOptions & SessionRoutesOptions): HttpHandler {
+  const sessions = sessionRoutes(options);
+  const episodes = episodeRoutes(options);
+  return {
+    fetch(request, env) {
+      const isOfEpisodes = /^\/(runs|episodes)\//.test(new URL(request.url).pathname);
+      return (isOfEpisodes ? episodes : sessions).fetch(request, env);
     },
   };
 }

@@ -20,6 +20,15 @@ export interface AgentTask {
   readonly id: string;
   /** The dataset row; undefined for an environment's task. */
   readonly row: Readonly<Record<string, unknown>> | undefined;
+  /** What names the task's environment; absent for the row of a dataset. */
+  readonly environment?: TaskEnvironment | undefined;
+}
+
+/** The environment that a task names. */
+export interface TaskEnvironment {
+  readonly name: string;
+  readonly seed: number;
+  readonly config: unknown;
 }
 
 /** The task's environment. Its rewards and info are recorded with the turn whose answer it was given. */
@@ -66,6 +75,20 @@ export interface SessionOptions {
   readonly takesRewards?: boolean | undefined;
 }
 
+/** An episode that a client somewhere else is to play. */
+export interface EpisodeOffer {
+  /** What the client is told of the task, as JSON. */
+  readonly task: unknown;
+  /** How the client's session is opened. */
+  readonly session: SessionOptions;
+  /** The episode is taken from a client that gives no sign of life for this long. */
+  readonly leaseMs: number;
+  /** How often it may come back from clients before that counts as a failed attempt. */
+  readonly freeReturns: number;
+  /** The attempt fails where no client begins the episode within this time; absent = it waits. */
+  readonly beginDeadlineMs?: number | undefined;
+}
+
 /** One attempt at one rollout, as its agent sees it. */
 export interface AgentRollout<Config> {
   readonly config: Config;
@@ -84,6 +107,13 @@ export interface AgentRollout<Config> {
   openTools(toolbox: Toolbox): RolloutTools;
   /** Opens a session for programs that this agent starts or asks. It ends with the attempt. */
   openSession(options?: SessionOptions): AgentSession;
+  /**
+   * Lets a client play the attempt, and waits until it has. The attempt's time stands while no client has the episode, and is
+   * charged at each sign of life of the one that has it.
+   * @returns what the client reports.
+   * @throws {RetryableError} when the client aborts or vanishes.
+   */
+  offerEpisode(offer: EpisodeOffer): Promise<AgentResult>;
 }
 
 /** What an agent returns. */
@@ -104,6 +134,8 @@ export interface AgentDefinition<Config, Graph> {
   readonly needsEnvironment: boolean;
   /** Whether it needs the row of a dataset, with a prompt. @default false */
   readonly needsRow?: boolean;
+  /** Whether somebody else plays in the task's environment, so that none is made here. @default false */
+  readonly leavesEnvironment?: boolean;
   /** Builds the graph, once per configuration; everything that belongs to one rollout is passed to `run`. */
   buildGraph(config: Config, context: BuildContext): Graph | Promise<Graph>;
   run(graph: Graph, rollout: AgentRollout<Config>): Promise<AgentResult>;
@@ -139,6 +171,7 @@ export function defineAgent<Config, Graph>(
     configSchema: definition.configSchema,
     needsEnvironment: definition.needsEnvironment,
     needsRow: definition.needsRow ?? false,
+    leavesEnvironment: definition.leavesEnvironment ?? false,
     buildGraph: (config, context) => definition.buildGraph(config as Config, context),
     run: (graph, rollout) => definition.run(graph as Graph, rollout as AgentRollout<Config>),
     checkEnvironment: (config, describe) => definition.checkEnvironment?.(config as Config, describe) ?? [],

@@ -23,6 +23,8 @@ export interface BuildContext extends ToolBuildContext {
 export interface OutsideAccess {
   /** Keys of endpoints. */
   readonly keys: BoundKeys;
+  /** Whether clients may ask for episodes. @default false */
+  readonly lendsEpisodes?: boolean;
 }
 
 const wholeNumber = z.number().int();

@@ -130,6 +130,12 @@ export const Instrument = {
     "Answered calls of agents outside, by what their messages were to the record",
     ["kind"],
   ),
+  swarmEpisodes: gauge(
+    "hone_swarm_episodes",
+    "Episodes that wait for a client, and those that a client has",
+    ["state"],
+  ),
+  swarmReturns: counter("hone_swarm_returns_total", "Episodes that came back from a client, by why", ["why"]),
 
   // inference-gateway
   generationsInFlight: gauge(

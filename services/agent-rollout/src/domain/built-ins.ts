@@ -14,6 +14,7 @@ import { gymAgent } from "./agents/gym/gym-agent.ts";
 import { mathAgent, pythonMathAgent } from "./agents/math/math-agents.ts";
 import { commandAgent } from "./agents/outside/command-agent.ts";
 import { endpointAgent } from "./agents/outside/endpoint-agent.ts";
+import { swarmAgent } from "./agents/outside/swarm-agent.ts";
 import { reactAgent } from "./agents/react/react-agent.ts";
 import { singleTurnAgent } from "./agents/single-turn/single-turn-agent.ts";
 import { toolAgent } from "./agents/tool-agent/tool-agent.ts";
@@ -65,6 +66,7 @@ register("math", mathAgent);
 register("python_math", pythonMathAgent);
 register(OutsideAgent.command, commandAgent);
 register(OutsideAgent.endpoint, endpointAgent);
+register(OutsideAgent.swarm, swarmAgent);
 
 registerTool("calculator", { configSchema: calculatorConfigSchema, create: makeCalculator });
 registerTool("python", { configSchema: pythonConfigSchema, create: makePythonTool });

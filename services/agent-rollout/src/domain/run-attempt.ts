@@ -17,18 +17,15 @@ import {
   Conversation,
   type Environment,
   type EnvironmentRefusedError,
-  HoneChatModel,
-  LimitReachedError,
   ModelSession,
   type Policy,
   PolicyStaleError,
   type PreparedAgent,
   RolloutEnvironment,
   type RolloutObserver,
-  RolloutTools,
+  type RolloutTools,
   type Script,
   ScriptedPolicy,
-  toolsOfRow,
 } from "@hone/agents";
 import {
   deadline,
@@ -52,9 +49,11 @@ import {
 } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
 import type { Endpoints } from "./endpoints.ts";
+import { playToEnd } from "./play-to-end.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 import { AttemptSessions } from "./sessions/attempt-sessions.ts";
 import type { SessionHost } from "./sessions/session-host.ts";
+import type { JobEpisodes } from "./swarm/job-episodes.ts";
 import { returnedVerdict, type Verdict, verdictOf } from "./verdict.ts";
 
 /** What an attempt needs besides its job. */
@@ -82,6 +81,8 @@ export interface AttemptOptions {
   readonly onVersion?: (listener: (version: number) => void) => () => void;
   /** Observes the attempt. @default none */
   readonly observer?: RolloutObserver | undefined;
+  /** Where clients find episodes. @default there are no clients */
+  readonly episodes?: JobEpisodes | undefined;
 }
 
 /** The record of one attempt; the rollout adds the earlier attempts. */
@@ -91,12 +92,16 @@ export type AttemptRecord = Omit<RolloutRecord, "failedAttempts">;
 export type AttemptEnd =
   | { readonly kind: "ended"; readonly record: AttemptRecord }
   /** Something outside the agent failed. */
-  | { readonly kind: "infra_failed"; readonly record: AttemptRecord; readonly isRetryable: boolean }
+  | {
+      readonly kind: "infra_failed";
+      readonly record: AttemptRecord;
+      readonly isRetryable: boolean;
+      /** How often a rollout may end an attempt like this before it counts as a failed one. */
+      readonly freeReturns: number;
+    }
   /** One of Hone's own parts was missing, so nothing is published and the job goes back to the queue. */
   | { readonly kind: "given_back"; readonly error: unknown };
 
-/** Used as the number of a turn to derive the seed of tools. No real turn has this number, so no sampling shares the seed. */
-const TOOL_SEED_TURN = 2 ** 31;
 /** An environment that takes longer to close is left to the garbage collector. */
 const CLOSE_DEADLINE_MS = 5_000;
 
@@ -164,7 +169,19 @@ async function runTraced(
       endpoints: parts.endpoints,
       renderer: parts.renderer,
     });
-    const own = { session, sessions, environment, tools, clock, signal: over.signal, trace, observer };
+    const { attempt, episodes } = options;
+    const own = {
+      session,
+      sessions,
+      environment,
+      tools,
+      clock,
+      signal: over.signal,
+      trace,
+      observer,
+      attempt,
+      episodes,
+    };
     result = await Promise.race([playToEnd(job, parts, own), interrupted]);
     verdict = returnedVerdict(result, failureOf(environment, tools) ?? session.failure, job);
   } catch (error) {
@@ -217,7 +234,7 @@ async function runTraced(
   };
   return verdict.kind === "ended"
     ? { kind: "ended", record }
-    : { kind: "infra_failed", record, isRetryable: verdict.isRetryable };
+    : { kind: "infra_failed", record, isRetryable: verdict.isRetryable, freeReturns: verdict.freeReturns };
 }
 
 /** Stops an attempt whose first token has become too old (A3). @returns a function that ends the watch. */
@@ -281,59 +298,6 @@ function openSession(
     onNewVersion: job.onNewVersion,
     seedOfTurn: (turn) => turnSeed(job.runSeed, job.slot, turn),
     observer,
-  });
-}
-
-/** What the agent of an attempt is given. */
-interface AgentParts {
-  readonly session: ModelSession;
-  readonly sessions: AttemptSessions;
-  readonly environment: RolloutEnvironment | undefined;
-  /** The tools that the agent opens are added to it. */
-  readonly tools: RolloutTools[];
-  readonly clock: AttemptClock;
-  readonly signal: AbortSignal;
-  readonly trace: Context;
-  readonly observer: RolloutObserver | undefined;
-}
-
-/** Runs the agent, and finishes an episode that is then still open (A5). */
-async function playToEnd(job: RolloutJob, parts: AttemptParts, own: AgentParts): Promise<AgentResult> {
-  try {
-    const result = await runAgent(job, parts, own);
-    await own.environment?.finish();
-    return result;
-  } catch (error) {
-    if (own.session.failure instanceof LimitReachedError) await own.environment?.finish();
-    throw error;
-  }
-}
-
-function runAgent(job: RolloutJob, { agent, renderer }: AttemptParts, own: AgentParts): Promise<AgentResult> {
-  const { session, sessions, environment, tools, clock, signal, trace, observer } = own;
-  return agent.definition.run(agent.graph, {
-    config: agent.config,
-    task: { id: job.task.id, row: job.task.row },
-    model: new HoneChatModel(session),
-    environment,
-    maxTurns: job.limits.maxTurns,
-    maxNewTokens: job.sampling.maxNewTokens,
-    signal,
-    openTools(toolbox) {
-      const opened = new RolloutTools(toolbox, {
-        ...toolsOfRow(job.task),
-        tokenizer: renderer.tokenizer,
-        trace,
-        signal,
-        clock,
-        seed: turnSeed(job.runSeed, job.slot, TOOL_SEED_TURN),
-        lastTurn: () => session.lastTurn,
-        observer,
-      });
-      tools.push(opened);
-      return opened;
-    },
-    openSession: (options) => sessions.open(options),
   });
 }
 

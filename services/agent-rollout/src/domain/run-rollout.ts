@@ -4,6 +4,8 @@
  * R1: an attempt that fails for a reason outside the agent is repeated in a fresh environment, with the same seeds, after a
  *     growing pause. After `maxAttempts` attempts the rollout ends as infra_failed.
  * R2: waiting for one of Hone's own parts costs no attempt.
+ * R3: an episode that comes back from its client costs no attempt for as often as the agent allows, so a laptop that vanishes
+ *     does not use a rollout up, and clients that never finish do.
  */
 
 import {
@@ -27,6 +29,7 @@ import { UnusableJobError } from "./errors.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 import { type AttemptParts, runAttempt } from "./run-attempt.ts";
 import type { SessionHost } from "./sessions/session-host.ts";
+import type { JobEpisodes } from "./swarm/job-episodes.ts";
 
 /** What rollouts share. */
 export interface RolloutDependencies {
@@ -49,6 +52,8 @@ export interface RolloutOptions {
   readonly onVersion?: (listener: (version: number) => void) => () => void;
   /** Observes every attempt. @default none */
   readonly observer?: RolloutObserver | undefined;
+  /** Where clients find episodes. @default there are no clients */
+  readonly episodes?: JobEpisodes | undefined;
 }
 
 /** First pause between two attempts; doubles each time. */
@@ -73,13 +78,20 @@ export async function runRollout(
     return withoutAttempt(describeError(error), 1);
   }
   const failedAttempts: string[] = [];
-  for (let attempt = 1; ; attempt++) {
+  let attempt = 1;
+  let returns = 0;
+  while (true) {
     const end = await runAttempt(job, parts, { ...options, attempt });
     if (end.kind === "given_back") throw end.error;
     if (end.kind === "ended") return { ...end.record, failedAttempts };
-    if (!end.isRetryable || attempt >= job.limits.maxAttempts) return { ...end.record, failedAttempts };
+    options.episodes?.failed(end.record.reason);
+    const isFree = returns < end.freeReturns; // R3
+    if (!isFree && (!end.isRetryable || attempt >= job.limits.maxAttempts))
+      return { ...end.record, failedAttempts };
     failedAttempts.push(end.record.reason);
     const pauseMs = Math.min(MAX_BACKOFF_MS, MIN_BACKOFF_MS * 2 ** (attempt - 1));
+    if (isFree) returns++;
+    else attempt++;
     // After an abort during the pause the next attempt ends at once, with the right outcome.
     await pause(pauseMs, options.signal);
   }
@@ -97,8 +109,14 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
   if (scriptedPolicy !== undefined && script === undefined) {
     throw new UnusableJobError(`its scripted policy "${scriptedPolicy}" is unknown`);
   }
+  const { leavesEnvironment = false } = agent.definition;
+  if (leavesEnvironment && script !== undefined) {
+    throw new UnusableJobError(
+      `no script can play for the agent ${agentName}, as its clients play elsewhere`,
+    );
+  }
   const makeEnvironment =
-    task.environment === undefined
+    task.environment === undefined || leavesEnvironment
       ? undefined
       : environmentMaker(task.environment, modules?.exports, { keys: dependencies.endpoints.keys });
   if (makeEnvironment === undefined && (agent.definition.needsEnvironment || script !== undefined)) {

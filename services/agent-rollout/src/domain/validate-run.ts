@@ -136,9 +136,13 @@ function makeEnvironment(
 }
 
 function scriptProblems(run: RunParts): RunProblem[] {
-  const { warmStart, environments, rowsKey } = run;
+  const { agent, warmStart, environments, rowsKey } = run;
   if (warmStart === undefined) return [];
   const key = "warmStart.policy";
+  if (agentOf(agent.name)?.leavesEnvironment === true) {
+    const allowed = `left out for the agent ${agent.name}, whose clients play elsewhere`;
+    return at(key, [{ path: [], value: warmStart.policy, allowed }]);
+  }
   if (scriptOf(warmStart.policy) === undefined) return at(key, unknownName(warmStart.policy, scriptNames()));
   const isPlayable = environments.every((environment) => {
     const made = makeEnvironment(environment, run);

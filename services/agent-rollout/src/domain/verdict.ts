@@ -14,11 +14,18 @@ import { describeError, Outcome, RetryableError } from "@hone/core";
 import { EncodingLimitError } from "@hone/tokenizer";
 import { RolloutCancelledError, ServiceStoppingError, UnusableJobError } from "./errors.ts";
 import type { RolloutJob } from "./rollout-job.ts";
+import { EpisodeNotBegunError, EpisodeReturnedError } from "./swarm/errors.ts";
 
 /** How an attempt ended, before its record is put together. */
 export type Verdict =
   | { readonly kind: "ended"; readonly outcome: Outcome; readonly reason: string }
-  | { readonly kind: "infra_failed"; readonly reason: string; readonly isRetryable: boolean }
+  | {
+      readonly kind: "infra_failed";
+      readonly reason: string;
+      readonly isRetryable: boolean;
+      /** How often this may happen to a rollout before it counts as a failed attempt. */
+      readonly freeReturns: number;
+    }
   | { readonly kind: "given_back"; readonly error: unknown };
 
 /** For an agent that returned. @param failure the first failed call of the model, the environment or a tool. */
@@ -48,8 +55,12 @@ export function verdictOf(error: unknown, job: RolloutJob): Verdict {
     error instanceof BadRowError ||
     error instanceof EnvironmentRefusedError ||
     error instanceof UnusableJobError ||
+    error instanceof EpisodeNotBegunError ||
     error instanceof EncodingLimitError;
-  if (isOfRun) return { kind: "infra_failed", reason, isRetryable: false };
-  if (error instanceof RetryableError) return { kind: "infra_failed", reason, isRetryable: true };
+  if (isOfRun) return { kind: "infra_failed", reason, isRetryable: false, freeReturns: 0 };
+  if (error instanceof RetryableError) {
+    const freeReturns = error instanceof EpisodeReturnedError ? error.freeReturns : 0;
+    return { kind: "infra_failed", reason, isRetryable: true, freeReturns };
+  }
   return { kind: "ended", outcome: Outcome.agentFailed, reason: `${job.agentName}: ${reason}` };
 }

@@ -16,9 +16,14 @@ const ENDED_PHASES: ReadonlySet<RunPhase> = new Set([
   RunPhase.CANCELLED,
 ]);
 
+/** What is known of a run. */
+export type KnownRun = "active" | "ended" | "unknown";
+
 export class ActiveRuns {
   /** Runs that are over, with the number of their resumptions. */
   readonly #ended = new Map<string, number>();
+  /** Runs that have a state and are not over. */
+  readonly #active = new Set<string>();
   readonly #rollouts = new Map<string, Map<AbortController, number>>();
   /** By run: who wants to know of its versions. */
   readonly #listeners = new Map<string, Set<(version: number) => void>>();
@@ -48,6 +53,11 @@ export class ActiveRuns {
     };
   }
 
+  stateOf(runId: string): KnownRun {
+    if (this.#active.has(runId)) return "active";
+    return this.#ended.has(runId) ? "ended" : "unknown";
+  }
+
   /** Calls `listener` with every version of a run's policy that is published. @returns a function that ends this. */
   onVersion(runId: string, listener: (version: number) => void): () => void {
     const listeners = this.#listeners.get(runId) ?? new Set();
@@ -71,10 +81,13 @@ export class ActiveRuns {
     // A run whose entry was removed had been over for long.
     if (value === undefined || !ENDED_PHASES.has(value.phase)) {
       this.#ended.delete(runId);
-      if (value !== undefined)
-        for (const listener of this.#listeners.get(runId) ?? []) listener(value.version);
+      this.#active.delete(runId);
+      if (value === undefined) return;
+      this.#active.add(runId);
+      for (const listener of this.#listeners.get(runId) ?? []) listener(value.version);
       return;
     }
+    this.#active.delete(runId);
     this.#ended.set(runId, value.resumption);
     for (const [controller, resumption] of this.#rollouts.get(runId) ?? []) {
       if (resumption <= value.resumption) controller.abort(new RolloutCancelledError(runId)); // V2

@@ -8,9 +8,10 @@
  * J4: a job during which several processes died one after the other ends as infra_failed, as the last of its attempts.
  * J5: while the stream is full, an episode is kept, with its job, until there is space or its run is over, as making the
  *     rollout again would cost more.
+ * J6: a client that reported the end of its episode is answered when that is stored, or is known not to be.
  */
 
-import { messageIdOf, rolloutIdOf } from "@hone/core";
+import { describeError, messageIdOf, rolloutIdOf } from "@hone/core";
 import {
   type Bus,
   consumeWork,
@@ -28,6 +29,7 @@ import { ServiceStoppingError } from "../domain/errors.ts";
 import type { RolloutJob, RolloutRecord } from "../domain/rollout-job.ts";
 import { countRollout } from "../domain/rollout-metrics.ts";
 import { type RolloutDependencies, runRollout, withoutAttempt } from "../domain/run-rollout.ts";
+import type { EpisodePool } from "../domain/swarm/episode-pool.ts";
 import type { ActiveRuns } from "./active-runs.ts";
 import { decodeJob } from "./decode-job.ts";
 import { encodeEpisode } from "./encode-episode.ts";
@@ -38,6 +40,8 @@ const PUBLISH_DEADLINE_MS = 120_000;
 export interface ConsumeJobsOptions {
   readonly dependencies: RolloutDependencies;
   readonly runs: ActiveRuns;
+  /** Where clients find the episodes of the agent `swarm`. */
+  readonly episodes: EpisodePool;
   readonly logger: Logger;
   /** Most rollouts at once. */
   readonly concurrency: number;
@@ -65,16 +69,22 @@ async function runJob(bus: Bus, item: WorkItem<WireJob>, options: ConsumeJobsOpt
   const job = decodeJob(item.message, item.subject);
   const { signal, leave } = options.runs.enter(job.runId, job.resumption);
   const ended = countRollout(job.lowestVersion);
+  const episodes = options.episodes.ofJob();
   let record: RolloutRecord | undefined;
   try {
     record = await runRollout(job, options.dependencies, {
       signal,
       trace: item.trace,
       onVersion: (listener) => options.runs.onVersion(job.runId, listener),
+      episodes,
     });
     // The episode of a rollout that its run's end cut off is published too, but without waiting for space.
     const hold = signal.aborted ? {} : { signal, deadlineMs: Number.POSITIVE_INFINITY }; // J5
-    await publishEpisode(bus, item, job, record, hold);
+    const { isDuplicate } = await publishEpisode(bus, item, job, record, hold);
+    episodes.stored(record, isDuplicate);
+  } catch (error) {
+    episodes.failed(describeError(error));
+    throw error;
   } finally {
     ended(record);
     leave();
@@ -95,9 +105,9 @@ async function publishEpisode(
   job: RolloutJob,
   record: RolloutRecord,
   hold: Pick<PublishOptions, "signal" | "deadlineMs"> = {},
-): Promise<void> {
+): Promise<{ readonly isDuplicate: boolean }> {
   const episode = encodeEpisode(item.message, record);
-  await publishStored(bus, subjects.rolloutFinished(job.runId), EpisodeSchema, episode, {
+  return publishStored(bus, subjects.rolloutFinished(job.runId), EpisodeSchema, episode, {
     messageId: messageIdOf(`${rolloutIdOf(job.runId, job.slot)}/${record.attempt}`, job.resumption), // J2
     trace: item.trace,
     deadlineMs: PUBLISH_DEADLINE_MS,

@@ -60,6 +60,10 @@ describe("parseRunFile()", () => {
       name: "command",
       config: { command: ["python3", "agent.py"], environment: { LEVEL: "3" } },
     });
+    assert.deepEqual(agentOf("{ swarm: { leaseMs: 5000 }, exposeGroundTruth: true }"), {
+      name: "swarm",
+      config: { swarm: { leaseMs: 5_000, freeReturns: 8 }, exposeGroundTruth: true },
+    });
     const model = { baseUrl: "http://models/v1", model: "critic", concurrency: 16 };
     assert.deepEqual(
       agentOf(
@@ -82,7 +86,7 @@ describe("parseRunFile()", () => {
         ({ key, allowed }) => `${key}: ${allowed}`,
       );
     const wrong: readonly [string, RegExp][] = [
-      ["{ modules: [a.ts] }", /^agent\.name: a name, where command and endpoint are left out/],
+      ["{ modules: [a.ts] }", /^agent\.name: a name, where command, endpoint and swarm are left out/],
       ["{ name: a, command: [b] }", /^agent\.command: left out where agent\.name is given/],
       ["{ command: [a], endpoint: 'http://b' }", /^agent\.endpoint: left out where agent\.command is given/],
       ["{ endpoint: 'http://b', environment: {} }", /^agent\.environment: left out where agent\.endpoint/],
@@ -99,6 +103,9 @@ describe("parseRunFile()", () => {
         /^agent\.roles\.a\.learn: false for a role that an outside model answers/,
       ],
       ["{ command: [] }", /^agent\.command: /],
+      ["{ swarm: { leaseMs: 5 } }", /^agent\.swarm\.leaseMs: /],
+      ["{ endpoint: 'http://b', swarm: {} }", /^agent\.swarm: left out where agent\.endpoint is given/],
+      ["{ swarm: {}, keyVariable: HONE_ENDPOINT_KEY }", /^agent\.keyVariable: left out where agent\.swarm/],
     ];
     for (const [text, expected] of wrong) assert.match(problemsOf(text).join("; "), expected, text);
   });

@@ -19,6 +19,10 @@ const MAX_COMMAND_WORDS = 128;
 const MAX_WORD_CHARACTERS = 16_384;
 const MAX_VARIABLES = 128;
 const MAX_ROLES = 32;
+/** Long enough for a client that computes between its calls, and short enough that the episode of a vanished one is soon free. */
+const DEFAULT_LEASE_MS = 60_000;
+/** Laptops that are closed and opened again during a working day. */
+const DEFAULT_FREE_RETURNS = 8;
 
 /** Names of the agents that run outside of Hone. */
 export const OutsideAgent = {
@@ -26,6 +30,8 @@ export const OutsideAgent = {
   command: "command",
   /** An HTTP server that is called for each rollout. */
   endpoint: "endpoint",
+  /** Clients anywhere, which ask for episodes over HTTP. */
+  swarm: "swarm",
 } as const;
 
 const role = z
@@ -81,6 +87,20 @@ const endpointShape = {
   keyVariable: keyVariableSchema.optional(),
 };
 
+const swarm = z.strictObject({
+  /** An episode whose client gives no sign of life for this long is given to another one. */
+  leaseMs: z.number().int().min(100).max(3_600_000).default(DEFAULT_LEASE_MS),
+  /** How often a rollout's episode may come back from clients that vanish or abort it before that counts as a failed attempt. */
+  freeReturns: z.number().int().min(0).max(1_000).default(DEFAULT_FREE_RETURNS),
+  /** An episode that no client begins within this time ends as infra_failed. Absent = it waits. */
+  beginDeadlineMs: z.number().int().min(100).max(604_800_000).optional(),
+});
+
+const swarmShape = {
+  /** How episodes are lent to clients. */
+  swarm: swarm.prefault({}),
+};
+
 /** The configuration of the agent `command`. */
 export const commandAgentSchema = z.strictObject({ ...commandShape, ...sessionShape });
 export type CommandAgentConfig = z.output<typeof commandAgentSchema>;
@@ -88,6 +108,10 @@ export type CommandAgentConfig = z.output<typeof commandAgentSchema>;
 /** The configuration of the agent `endpoint`. */
 export const endpointAgentSchema = z.strictObject({ ...endpointShape, ...sessionShape });
 export type EndpointAgentConfig = z.output<typeof endpointAgentSchema>;
+
+/** The configuration of the agent `swarm`. */
+export const swarmAgentSchema = z.strictObject({ ...swarmShape, ...sessionShape });
+export type SwarmAgentConfig = z.output<typeof swarmAgentSchema>;
 
 const written = z.strictObject({
   /** A registered agent, or one from the run's own modules. */
@@ -101,6 +125,7 @@ const written = z.strictObject({
   environment: environment.optional(),
   endpoint: endpointShape.endpoint.optional(),
   keyVariable: endpointShape.keyVariable,
+  swarm: swarm.optional(),
   roles: roles.optional(),
   rewards: sessionShape.rewards.unwrap().optional(),
   exposeGroundTruth: sessionShape.exposeGroundTruth.unwrap().optional(),
@@ -122,7 +147,8 @@ export const agentSchema = written
     }
   })
   .transform(({ name, configPath, config, modules, ...outside }): AgentChoice => {
-    if (name !== undefined || (outside.command === undefined && outside.endpoint === undefined)) {
+    const agent = OUTSIDE_AGENTS.find((key) => outside[key] !== undefined);
+    if (name !== undefined || agent === undefined) {
       return {
         name: name ?? "",
         ...(configPath !== undefined && { configPath }),
@@ -130,18 +156,19 @@ export const agentSchema = written
         ...(modules !== undefined && { modules }),
       };
     }
-    const agent = outside.command === undefined ? OutsideAgent.endpoint : OutsideAgent.command;
     const given = Object.entries(outside).filter(([, value]) => value !== undefined);
     return { name: agent, config: Object.fromEntries(given) };
   });
 
+/** Each is a key of `agent` with its own name. If several are given, the first decides. */
+const OUTSIDE_AGENTS = [OutsideAgent.command, OutsideAgent.endpoint, OutsideAgent.swarm];
+
 function* problemsOf(agent: Written): Generator<[keyof Written, string]> {
-  const { name, command, endpoint } = agent;
-  if (name === undefined && command === undefined && endpoint === undefined) {
-    yield ["name", "a name, where command and endpoint are left out"];
+  const kind = (["name", ...OUTSIDE_AGENTS] as const).find((key) => agent[key] !== undefined);
+  if (kind === undefined) {
+    yield ["name", "a name, where command, endpoint and swarm are left out"];
     return;
   }
-  const kind = name !== undefined ? "name" : command !== undefined ? "command" : "endpoint";
   for (const key of Object.keys(agent) as (keyof Written)[]) {
     if (agent[key] === undefined || key === kind || ALLOWED[kind].includes(key)) continue;
     yield [key, `left out where agent.${kind} is given`];
@@ -151,8 +178,9 @@ function* problemsOf(agent: Written): Generator<[keyof Written, string]> {
   }
 }
 
-const ALLOWED: Readonly<Record<"name" | "command" | "endpoint", readonly (keyof Written)[]>> = {
+const ALLOWED: Readonly<Record<"name" | "command" | "endpoint" | "swarm", readonly (keyof Written)[]>> = {
   name: ["configPath", "config", "modules"],
   command: ["environment", "roles", "rewards", "exposeGroundTruth"],
   endpoint: ["keyVariable", "roles", "rewards", "exposeGroundTruth"],
+  swarm: ["roles", "rewards", "exposeGroundTruth"],
 };

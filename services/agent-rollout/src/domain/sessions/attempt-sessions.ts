@@ -5,7 +5,7 @@ import { turnSeed } from "@hone/core";
 import type { ChatRenderer } from "@hone/tokenizer";
 import type { Endpoints } from "../endpoints.ts";
 import type { RolloutJob } from "../rollout-job.ts";
-import type { OpenRole } from "./open-session.ts";
+import type { OpenRole, OpenSessionParts } from "./open-session.ts";
 import type { HostedSession, SessionHost } from "./session-host.ts";
 
 /** Used as the number of a turn to derive seeds for sessions. No real turn has this number, so no other sampling shares them. */
@@ -34,7 +34,19 @@ export class AttemptSessions {
   }
 
   /** @throws {UnusableJobError} when the key of a role's endpoint is missing. */
-  open({ roles = {}, takesRewards = false }: SessionOptions = {}): AgentSession {
+  open(options: SessionOptions = {}): AgentSession {
+    return this.openWatched(options).told;
+  }
+
+  /**
+   * {@link open} for who also ends the session, and follows its calls.
+   * @param onCall see {@link OpenSessionParts}.
+   * @throws {UnusableJobError} when the key of a role's endpoint is missing.
+   */
+  openWatched(
+    { roles = {}, takesRewards = false }: SessionOptions,
+    onCall?: OpenSessionParts["onCall"],
+  ): { readonly hosted: HostedSession; readonly told: AgentSession } {
     const { host, job, model } = this.#parts;
     const hosted = host.open({
       model,
@@ -42,10 +54,12 @@ export class AttemptSessions {
       roles: new Map(Object.entries(roles).map(([name, role]) => [name, this.#roleOf(role)])),
       seed: turnSeed(job.runSeed, job.slot, SESSION_SEED_TURN),
       sampling: job.sampling,
+      onCall,
     });
     this.#opened.push(hosted);
     if (this.#isOver) hosted.close();
-    return { url: hosted.url, key: hosted.key, model: Object.keys(roles)[0] ?? "policy" };
+    const told = { url: hosted.url, key: hosted.key, model: Object.keys(roles)[0] ?? "policy" };
+    return { hosted, told };
   }
 
   metrics(): Readonly<Record<string, number>>[] {

@@ -71,6 +71,15 @@ export interface OpenSessionParts {
   readonly seed: number;
   /** The run's sampling parameters (N2). */
   readonly sampling: SamplingParameters;
+  /** Called when a call begins; what it returns is called when the call ends. */
+  readonly onCall?: (() => () => void) | undefined;
+}
+
+/** A reward from outside. */
+export interface GivenReward {
+  readonly value: number;
+  /** Index of its turn; undefined = the latest. */
+  readonly turn?: number | undefined;
 }
 
 export interface AnswerOptions {
@@ -135,6 +144,7 @@ export class OpenSession {
     if (this.#over.signal.aborted) throw new SessionOverError(this.id);
     if (this.#atWork + numAnswers > MAX_CALLS_AT_ONCE) throw new SessionBusyError(MAX_CALLS_AT_ONCE);
     this.#atWork += numAnswers;
+    const endCall = this.#parts.onCall?.();
     try {
       const demands = demandsOf(request);
       const shown = this.#told.shownFor(request.messages, demands);
@@ -157,6 +167,7 @@ export class OpenSession {
       throw error;
     } finally {
       this.#atWork -= numAnswers;
+      endCall?.();
     }
   }
 
@@ -168,8 +179,21 @@ export class OpenSession {
   addReward(value: number, turn: number | undefined): void {
     if (this.#over.signal.aborted) throw new SessionOverError(this.id);
     if (!this.takesRewards) throw new RewardsNotTakenError();
-    if (!this.#parts.model.addReward(value, turn)) throw new NoSuchTurnError(turn);
-    this.totalReward += value;
+    this.grantRewards([{ value, turn }]);
+  }
+
+  /**
+   * Adds rewards from someone who may give them, all or none.
+   * @throws {NoSuchTurnError | SessionOverError}
+   */
+  grantRewards(rewards: readonly GivenReward[]): void {
+    if (this.#over.signal.aborted) throw new SessionOverError(this.id);
+    const last = this.#parts.model.lastTurn?.index ?? -1;
+    for (const { turn } of rewards) if (last < (turn ?? 0)) throw new NoSuchTurnError(turn);
+    for (const { value, turn } of rewards) {
+      this.#parts.model.addReward(value, turn);
+      this.totalReward += value;
+    }
   }
 
   /** Counts of calls, by how their messages relate to the record, and of calls that asked for other sampling parameters. */

@@ -35,6 +35,21 @@ export function outsideTaskOf({
   return { id: task.id, prompt, row, maxTurns, maxNewTokens };
 }
 
+/** The task of an episode that a client plays: a row, or an environment that the client has itself. */
+export interface SwarmTask extends Omit<OutsideTask, "prompt"> {
+  /** Absent where the row has none. */
+  readonly prompt?: OutsideTask["prompt"];
+  readonly environment?: AgentTask["environment"];
+}
+
+/** @throws {BadRowError} when the row's prompt is not one. */
+export function swarmTaskOf(rollout: Parameters<typeof outsideTaskOf>[0]): SwarmTask {
+  const { config, task, maxTurns, maxNewTokens } = rollout;
+  if (task.row?.prompt !== undefined) return outsideTaskOf(rollout);
+  const row = config.exposeGroundTruth || task.row === undefined ? task.row : withholdAnswers(task.row);
+  return { id: task.id, row, environment: task.environment, maxTurns, maxNewTokens };
+}
+
 /** Largest result; a larger one is refused. */
 export const MAX_RESULT_BYTES = 1_048_576;
 
