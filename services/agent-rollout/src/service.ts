@@ -109,7 +109,7 @@ function outsideRoutes(options: EpisodeRoutesOptions & SessionRoutesOptions): Ht
   const episodes = episodeRoutes(options);
   return {
     fetch(request, env) {
-      const isOfEpisodes = /^\/(runs|episodes)\//.test(new URL(request.url).pathname);
+      const isOfEpisodes = /^\/(runs|episodes)(\/|$)/.test(new URL(request.url).pathname);
       return (isOfEpisodes ? episodes : sessions).fetch(request, env);
     },
   };

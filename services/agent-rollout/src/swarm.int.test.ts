@@ -56,7 +56,14 @@ describe("episodes for clients", { timeout: 240_000 }, () => {
   test("a client gets a task without its answer, plays it through its session, and its report is the episode", async () => {
     await open("w-plain");
     await submit("w-plain");
+    const runs = async (key: string) => {
+      const answer = await fetch(`${url}/runs`, { headers: { authorization: `Bearer ${key}` } });
+      return { status: answer.status, ...((await answer.json()) as { runs?: string[] }) };
+    };
+    await eventually("the run to be listed", async () => (await runs(SWARM_KEY)).runs?.[0] === "w-plain");
+    assert.equal((await runs("wrong")).status, 401);
     const lent = factsOf(await begin(url, "w-plain", newClaim()));
+    assert.deepEqual((await runs(SWARM_KEY)).runs, []);
     assert.deepEqual(lent.task, {
       id: "w-plain:0",
       prompt: [{ role: "user", content: "0123" }],

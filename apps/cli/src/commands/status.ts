@@ -33,7 +33,7 @@ import { troubleLines } from "../run/lines/trouble-lines.ts";
 import type { Session } from "../session.ts";
 import { askStack, type PartHealth, type StackHealth } from "../stack/health/part-health.ts";
 import { readQueueLine } from "../stack/health/queue-line.ts";
-import { sandboxWaits } from "../stack/health/sandbox-waits.ts";
+import { serviceWaits } from "../stack/health/service-waits.ts";
 import { replicasOf } from "../stack/replicas.ts";
 import { pageLink } from "../stack/secrets/http-token.ts";
 import { shownBus } from "../stack/shown-bus.ts";
@@ -83,10 +83,12 @@ function printNoStack({ terminal, project }: Session): number {
   return NO_STACK_EXIT_CODE;
 }
 
-/** For each process that runs sandboxes, how many programs wait for one. */
+/** For each process that runs sandboxes or lends episodes, what waits there. */
 async function waitsOf({ services }: StackRecord): Promise<ReadonlyMap<string, string>> {
   const hosts = Object.entries(services).filter(([name]) => /^(agent-rollout|judge)/.test(name));
-  const waits = hosts.map(async ([name, { httpPort }]) => [name, await sandboxWaits(httpPort)] as const);
+  const waits = hosts.map(
+    async ([name, { httpPort }]) => [name, await serviceWaits(name, httpPort)] as const,
+  );
   return new Map(await Promise.all(waits));
 }
 

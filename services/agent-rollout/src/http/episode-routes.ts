@@ -1,6 +1,7 @@
 /**
  * Episodes for clients anywhere (docs/swarm.md):
  *
+ *   GET  /runs                                                        the runs of which an episode waits
  *   POST /runs/<run>/episodes     { "claim": "…", "waitMs": 20000 }   begins an episode; 204 = none waits
  *   POST /episodes/<id>/end       { "reward": 1, … }                  ends it
  *   POST /episodes/<id>/abort     { "reason": "…" }                   gives it back
@@ -87,6 +88,11 @@ export function episodeRoutes(options: EpisodeRoutesOptions): Hono {
     onError: (c) => tooLarge(c, MAX_SMALL_BODY_BYTES),
   });
   const large = bodyLimit({ maxSize: MAX_RESULT_BYTES, onError: (c) => tooLarge(c, MAX_RESULT_BYTES) });
+
+  app.get("/runs", (c) => {
+    checkSwarmKey(c, isSwarmKey);
+    return c.json({ runs: episodes.waitingRuns() });
+  });
 
   app.post("/runs/:run/episodes", small, async (c) => {
     checkSwarmKey(c, isSwarmKey);

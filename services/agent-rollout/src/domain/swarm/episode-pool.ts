@@ -69,6 +69,11 @@ export class EpisodePool {
     return { waiting, lent };
   }
 
+  /** Ids of the runs of which an episode waits for a client. */
+  waitingRuns(): string[] {
+    return [...this.#waitingEpisodes.keys()].sort();
+  }
+
   /** For the attempts of one job. */
   ofJob(): JobEpisodes {
     let latest: LentEpisode | undefined;

@@ -13,7 +13,7 @@
 
 import { randomBytes } from "node:crypto";
 import type { AgentResult, AgentSession, AttemptClock, EpisodeOffer } from "@hone/agents";
-import { Outcome, type Slot, secretCheck } from "@hone/core";
+import { Outcome, rolloutIdOf, type Slot, secretCheck } from "@hone/core";
 import type { GivenReward } from "../sessions/open-session.ts";
 import type { HostedSession } from "../sessions/session-host.ts";
 import {
@@ -62,6 +62,8 @@ export type Settlement =
 /** What a client gets for its claim. */
 export interface LentEpisodeFacts {
   readonly run: string;
+  /** The rollout's id, as the page shows it. */
+  readonly rollout: string;
   readonly split: string;
   readonly attempt: number;
   readonly episode: {
@@ -150,6 +152,7 @@ export class LentEpisode {
     const { told } = session;
     return {
       run: this.runId,
+      rollout: rolloutIdOf(this.runId, parts.slot),
       split: parts.slot.split,
       attempt: parts.attempt,
       episode: {
