@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { commandOf, parseCommand } from "./commands.ts";
+import { drawStart } from "./generator.ts";
 import type { HouseState } from "./house.ts";
 import { legalActions } from "./legal-actions.ts";
 import { type Action, applyAction } from "./rules.ts";
 import { TASK_KINDS } from "./tasks.ts";
 import { SMALL_HOUSE, SMALL_HOUSE_START, stateAfter } from "./testing.ts";
-import { drawStart } from "./text-house.ts";
 
 const parse = (text: string, state: HouseState = SMALL_HOUSE_START) => parseCommand(SMALL_HOUSE, state, text);
 
@@ -23,7 +23,14 @@ const carrying = stateAfter(
 describe("parseCommand()", () => {
   test("reads every legal command of drawn houses as the action that it was written from", () => {
     for (let seed = 0; seed < 40; seed++) {
-      const options = { rooms: 5, objects: 20, lockedDoors: 2, tasks: TASK_KINDS, maxSteps: 100 };
+      const options = {
+        rooms: 5,
+        objects: 20,
+        lockedDoors: 2,
+        tasks: TASK_KINDS,
+        minSolutionSteps: 1,
+        maxSteps: 100,
+      };
       const { house, state: start } = drawStart(seed, options);
       const random = new Random(seed);
       for (let step = 0, state = start; step < 30; step++) {

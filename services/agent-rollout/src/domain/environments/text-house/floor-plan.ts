@@ -28,7 +28,7 @@ export interface FloorPlan {
 
 const DOOR_SHARE = 0.6;
 const OPEN_DOOR_SHARE = 0.5;
-/** Of the pairs of neighbours without a way between them. */
+/** Share of the neighbours without a way between them that get one. */
 const EXTRA_PASSAGE_SHARE = 0.3;
 
 const STEPS: Readonly<Record<Direction, readonly [columns: number, rows: number]>> = {

@@ -5,10 +5,10 @@
  *     one after another, and everything in the house can be reached.
  * G2: there are enough objects of the task's kind, places of its target's kind, and appliances or lamps for it, and nothing is
  *     where the task wants it yet. By G1 and rule R6 every task can thus be solved.
- * G3: who draws an episode repeats the draw until the solver needs no more than its steps (`text-house.ts`).
+ * G3: the draw is repeated until the solver needs as many steps as asked, and no more than the episode has.
  */
 
-import { deriveSeed, Random } from "@hone/core";
+import { deriveSeed, InvalidInputError, Random } from "@hone/core";
 import { doorOf, drawFloorPlan, type FloorPlan } from "./floor-plan.ts";
 import type { Door, House, HouseState, Place, Room, Thing } from "./house.ts";
 import {
@@ -26,33 +26,57 @@ import {
   type RoomKind,
   type RoomName,
 } from "./lexicon.ts";
-import { type Task, TaskKind, TREATMENT_OF_TASK } from "./tasks.ts";
+import type { Action } from "./rules.ts";
+import { solve } from "./solver.ts";
+import { isSolved, type Task, TaskKind, TREATMENT_OF_TASK } from "./tasks.ts";
 
 export interface HouseOptions {
   readonly rooms: number;
   readonly objects: number;
   readonly lockedDoors: number;
   readonly tasks: readonly TaskKind[];
+  readonly minSolutionSteps: number;
   readonly maxSteps: number;
 }
 
-/** A house, where everything is, and what is to be done there. */
-export interface DrawnHouse {
+/** What an episode starts with. */
+export interface Start {
   readonly house: House;
   readonly state: HouseState;
   readonly task: Task;
+  /** Actions that solve the task. */
+  readonly solution: readonly Action[];
 }
 
+/** Enough where one in a hundred houses has a task of the asked length; with the defaults nearly all have. */
+const MAX_DRAWS = 1_000;
 const OWN_HOME_SHARE = 0.7;
 const SPARE_SHARE = 0.3;
 const SECOND_LAMP_SHARE = 0.3;
 const KEYS_AS_OBJECTS_SHARE = 0.15;
 
 /**
- * Draws a house with a task, which may be solved already or by nobody.
- * @param seed of this draw.
+ * The house of a seed.
+ * @throws {InvalidInputError} when no house with a task of the asked length is found.
  */
-export function drawHouse(seed: number, options: HouseOptions): DrawnHouse {
+export function drawStart(seed: number, options: HouseOptions): Start {
+  const { minSolutionSteps, maxSteps } = options;
+  for (let draw = 0; draw < MAX_DRAWS; draw++) {
+    const { house, state, task } = drawHouse(deriveSeed(seed, "text_house", draw), options);
+    if (isSolved(house, task, state)) continue;
+    const solution = solve(house, task, state);
+    const length = solution?.length ?? Number.POSITIVE_INFINITY;
+    if (length < minSolutionSteps || length > maxSteps) continue; // G3
+    return { house, state, task, solution: solution! };
+  }
+  const path = minSolutionSteps > 1 ? "minSolutionSteps" : "maxSteps";
+  throw new InvalidInputError(
+    `${MAX_DRAWS} houses were drawn for the seed ${seed}, and none had a task that takes from minSolutionSteps: ${minSolutionSteps} to maxSteps: ${maxSteps} steps`,
+    { path, allowed: "a wider range of steps, or other numbers of rooms and locked doors" },
+  );
+}
+
+function drawHouse(seed: number, options: HouseOptions): Omit<Start, "solution"> {
   const part = (name: string) => new Random(deriveSeed(seed, name));
   const kind = part("task_kind").pick(options.tasks);
   const rooms = drawRooms(part("rooms"), options.rooms);

@@ -5,16 +5,15 @@
  * are held in maps, never in plain objects, as names may come from a model.
  */
 
-import {
-  type Direction,
+import type {
+  Direction,
   Holding,
   KEY,
-  type Metal,
-  OBJECT_KINDS,
-  type ObjectKindName,
-  type PlaceKindName,
-  type RoomName,
-  type Treatment,
+  Metal,
+  ObjectKindName,
+  PlaceKindName,
+  RoomName,
+  Treatment,
 } from "./lexicon.ts";
 
 /** A way from a room to its neighbour. */
@@ -100,7 +99,7 @@ export function carriedOf(house: House, state: HouseState): readonly Thing[] {
 
 /** The object in the player's hands; undefined = none. Keys do not need a hand. */
 export function heldObject(house: House, state: HouseState): Thing | undefined {
-  return carriedOf(house, state).find(({ kind }) => kind !== KEY);
+  return carriedOf(house, state).find(({ kind }) => kind !== "key");
 }
 
 /** What lies in or on a place, in sight or not. */
@@ -114,7 +113,7 @@ export function thingsAt(house: House, state: HouseState, place: string): readon
 
 /** Whether things in or on the place are in sight of one who stands there. */
 export function isInSight(state: HouseState, { name, holding }: Place): boolean {
-  return holding !== Holding.inside || state.open.has(name);
+  return holding !== "inside" || state.open.has(name);
 }
 
 /** The place where the player stands. */
@@ -130,10 +129,6 @@ export function visibleThings(house: House, state: HouseState): readonly Thing[]
 
 export function roomOf(house: House, state: HouseState): Room {
   return house.rooms.get(state.room)!;
-}
-
-export function treatmentsOf({ kind }: Thing): readonly Treatment[] {
-  return kind === KEY ? [] : OBJECT_KINDS[kind].treatments;
 }
 
 /** A text that is equal for equal states, in whatever order they came about. */

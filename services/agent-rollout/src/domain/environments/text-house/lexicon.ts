@@ -145,6 +145,11 @@ export type ObjectKindName = keyof typeof OBJECT_KINDS;
 /** The kind of all keys, as tasks name it; a single key is called by its metal, such as "brass key". */
 export const KEY = "key";
 
+/** The appliances that take an object of a kind; none take a key. */
+export function treatmentsOf(kind: ObjectKindName | typeof KEY): readonly Treatment[] {
+  return kind === KEY ? [] : OBJECT_KINDS[kind].treatments;
+}
+
 /** Metals of keys and locks; there is at most one key of each. */
 export const METALS = ["brass", "iron", "silver", "copper", "steel", "bronze", "gold", "tin"] as const;
 export type Metal = (typeof METALS)[number];

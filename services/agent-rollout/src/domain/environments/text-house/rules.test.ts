@@ -139,7 +139,7 @@ describe("applyAction()", () => {
     );
   });
 
-  test("keys and books cannot be cleaned", () => {
+  test("keys cannot be cleaned", () => {
     const state = stateAfter([
       toCounter,
       { kind: "take", thing: "iron key", place: "counter 1" },

@@ -21,11 +21,10 @@ import {
   type Place,
   placeOf,
   roomOf,
-  treatmentsOf,
   visibleThings,
   Warmth,
 } from "./house.ts";
-import { type Direction, Holding, KEY, Treatment } from "./lexicon.ts";
+import { type Direction, Holding, KEY, Treatment, treatmentsOf } from "./lexicon.ts";
 
 /** An action, with the names of what it is about. */
 export type Action =
@@ -178,7 +177,7 @@ function treat(
     place.treatment === treatment &&
     thing !== undefined &&
     isCarried(state, name) &&
-    treatmentsOf(thing).includes(treatment);
+    treatmentsOf(thing.kind).includes(treatment);
   if (!isPossible) return impossible(state);
   if (treatment === Treatment.clean) {
     return { state: state.clean.has(name) ? state : { ...state, clean: including(state.clean, name) } };

@@ -16,9 +16,16 @@ import {
   roomOf,
   type Thing,
   thingsAt,
-  treatmentsOf,
 } from "./house.ts";
-import { Holding, KEY, type ObjectKindName, PLACE_KINDS, type PlaceKindName, Treatment } from "./lexicon.ts";
+import {
+  Holding,
+  KEY,
+  type ObjectKindName,
+  PLACE_KINDS,
+  type PlaceKindName,
+  Treatment,
+  treatmentsOf,
+} from "./lexicon.ts";
 import { type Action, doorHere, isInLight, isLocked, type Outcome, type Refusal } from "./rules.ts";
 import { type Task, TaskKind } from "./tasks.ts";
 
@@ -205,7 +212,7 @@ function thingText(house: House, state: HouseState, thing: Thing): string {
   const { name } = thing;
   const [lamp] = isInLight(house, state) ? litLamps(state, placeOf(house, state)!) : [];
   const seen = lamp === undefined ? [] : [`In the light of the ${lamp} you see the ${name} well.`];
-  const canBeDirty = treatmentsOf(thing).includes(Treatment.clean);
+  const canBeDirty = treatmentsOf(thing.kind).includes(Treatment.clean);
   const qualities = [
     ...(canBeDirty ? [state.clean.has(name) ? "clean" : "dirty"] : []),
     ...(state.warmth.has(name) ? [state.warmth.get(name)!] : []),
