@@ -48,6 +48,7 @@ export {
   type GroupJudgeConfig,
   type JudgeConfig,
   type JudgeKind,
+  type LaterJudgeConfig,
 } from "./run-file/schema/judges.ts";
 export {
   type Endpoint,

@@ -71,6 +71,14 @@ export {
   payloadStoreOf,
   payloadWriterOf,
 } from "./payloads/payload-stores.ts";
+export { busTimeMs } from "./rewards/bus-time.ts";
+export {
+  dropRewards,
+  type OpenRewards,
+  openRewardsOf,
+  runsWithRewards,
+} from "./rewards/open-rewards.ts";
+export { givenRewardKey, OPEN_REWARDS, openRewardKey } from "./rewards/reward-keys.ts";
 export { accountOf, type BusAccount, busAccounts, STREAMS_ACCOUNT, usersIn } from "./rights/bus-accounts.ts";
 export {
   BUS_USERS,
@@ -108,6 +116,7 @@ export {
   isSubjectToken,
   lastKeyOf,
   modelOfSubject,
+  RewardGiver,
   RunControl,
   runOfEvent,
   ServiceName,

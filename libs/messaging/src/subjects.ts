@@ -16,6 +16,7 @@
  *   hone.v1.policy.abort.<model>.<replica>          message without reply; its body is the request id
  *   hone.v1.judge.score                             request
  *   hone.v1.judge.group                             request
+ *   hone.v1.judge.reward.<giver>                    request; <giver> says by whose right a later reward is given
  *   hone.v1.event.<run>.<kind>                      stream EVENTS; <run> is request-<sequence> before a run exists
  *   hone.v1.dead.<stream>                           stream DEAD
  */
@@ -45,6 +46,15 @@ export type ServiceName = (typeof ServiceName)[keyof typeof ServiceName];
 /** The control requests for a run. */
 export const RunControl = { cancel: "cancel", pause: "pause", resume: "resume", status: "status" } as const;
 export type RunControl = (typeof RunControl)[keyof typeof RunControl];
+
+/** By whose right a reward is given to a rollout that has ended. */
+export const RewardGiver = {
+  /** Who holds the key of the rollout's session; only agent-rollout passes such requests on. */
+  session: "session",
+  /** Programs and people that may control runs. */
+  client: "client",
+} as const;
+export type RewardGiver = (typeof RewardGiver)[keyof typeof RewardGiver];
 
 /** The kinds of events, which are the last token of their subjects. */
 export const EventKind = {
@@ -96,6 +106,7 @@ export const subjects = {
     `${PREFIX}.policy.abort.${model === "*" ? model : token(model)}.${token(replica)}`,
   judgeScore: () => `${PREFIX}.judge.score`,
   judgeGroup: () => `${PREFIX}.judge.group`,
+  judgeReward: (giver: RewardGiver) => `${PREFIX}.judge.reward.${giver}`,
   /** Everything of one run in EPISODES. */
   episodes: (run: string) => `${PREFIX}.rollout.*.${token(run)}`,
   /**

@@ -27,11 +27,10 @@ import { RunStateSchema, ValidateReplySchema, ValidateRequestSchema } from "@hon
 import type { FinishReason } from "@hone/rl";
 import { silentLogger } from "@hone/telemetry";
 import { judgeParts } from "./domain/testing.ts";
-import { consumeEpisodes } from "./nats/consume-episodes.ts";
+import { type ConsumeEpisodesOptions, consumeEpisodes } from "./nats/consume-episodes.ts";
+import { OpenRollouts } from "./nats/rewards/open-rollouts.ts";
 import { RunPanels } from "./nats/run-panels.ts";
 import { serveJudge } from "./nats/serve.ts";
-
-const options = { logger: silentLogger(), concurrency: 64, signal: new AbortController().signal };
 
 const JUDGES = [
   { kind: "environment", weight: 1 },
@@ -61,6 +60,7 @@ function episode(index: number, overrides: Overrides = {}): Episode {
 describe("judge on a real bus", { timeout: 60_000 }, () => {
   let bus: TestBus;
   let panels: RunPanels;
+  let options: ConsumeEpisodesOptions;
   /** Publishes the state of a run, as the trainer does before the first job. */
   const publishRun = async (runId: string, judge: unknown = JUDGES) => {
     const states = await openBucket(bus, BucketName.runState, RunStateSchema);
@@ -70,6 +70,9 @@ describe("judge on a real bus", { timeout: 60_000 }, () => {
   before(async () => {
     bus = await startBus();
     panels = await RunPanels.open(bus, judgeParts());
+    const rollouts = await OpenRollouts.open(bus);
+    const { signal } = new AbortController();
+    options = { logger: silentLogger(), concurrency: 64, rollouts, signal };
     for (const run of ["run-1", "run-2", "run-3", "run-4", "run-9"]) await publishRun(run);
   });
   after(() => bus?.close());

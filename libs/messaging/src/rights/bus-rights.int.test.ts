@@ -13,7 +13,7 @@ import { StreamsRole } from "./streams-role.ts";
 const STREAMS = ["RUNS", "JOBS", "EPISODES", "EVENTS", "DEAD"] as const;
 const EVERYBODY: readonly BusUser[] = BUS_USERS;
 const PAYLOADS = EVERYBODY.map((user) => `OBJ_PAYLOADS_${user}`);
-const BUCKETS = ["KV_RUN_STATE", "KV_REPLICAS", "KV_DEATHS", ...PAYLOADS];
+const BUCKETS = ["KV_RUN_STATE", "KV_REPLICAS", "KV_REWARDS", "KV_DEATHS", ...PAYLOADS];
 
 /** Subjects that only some users may publish. */
 const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] = [
@@ -26,6 +26,12 @@ const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] 
   ["hone.v1.policy.generate.m.r", "agent-rollout"],
   ["hone.v1.judge.group", "trainer"],
   ["hone.v1.judge.score", "client"],
+  ["hone.v1.judge.reward.session", "agent-rollout"],
+  ["hone.v1.judge.reward.client", "client"],
+  ["$KV.REWARDS.open.r.train.1.0.0", "judge"],
+  ["$KV.REWARDS.given.r.train.1.0.0", "judge"],
+  ["$JS.API.STREAM.PURGE.KV_REWARDS", "trainer"],
+  ["$JS.API.STREAM.MSG.GET.KV_REWARDS", "judge", "trainer", "client"],
   ["$KV.RUN_STATE.r", "trainer"],
   ["$KV.REPLICAS.m.r", "inference-gateway"],
   ["$JS.ACK.JOBS.agent-rollout.1.1.1.1.0", "agent-rollout"],
@@ -59,7 +65,7 @@ const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] 
   ["$JS.API.STREAM.MSG.GET.JOBS", "agent-rollout"],
   // What a service receives besides answers, such as the messages of a stream, comes from the server only.
   ...EVERYBODY.filter((user) => user !== "client").map((user): [string] => [`_INBOX_${user}.messages`]),
-  ["_INBOX_agent-rollout.answer.x", "dataset", "inference-gateway"],
+  ["_INBOX_agent-rollout.answer.x", "dataset", "inference-gateway", "judge"],
   ["_INBOX_inference-gateway.answer.x"],
   ["_INBOX_judge.answer.x"],
   ["_INBOX_dataset.answer.x"],

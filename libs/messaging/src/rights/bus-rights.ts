@@ -12,6 +12,9 @@
  *     stream to any subject, and rights cannot limit to which. Other services request single messages.
  * U3: a bucket is written by the service that owns its values. Each user has a bucket for large payloads: every user reads it,
  *     only its owner stores them, and only the trainer removes them.
+ * U4: only the judge writes the rewards that are given later. Others request it, each kind of giver on a subject of its own, so
+ *     that the judge knows by whose right a reward comes. The service that runs agents may pass on only what a session's key
+ *     allows.
  */
 
 import { ANSWER_TOKEN } from "../exchange/reply-inbox.ts";
@@ -23,7 +26,7 @@ import {
 } from "../payloads/payload-stores.ts";
 import { EventSinkDurable } from "../streams/durables.ts";
 import { StreamName } from "../streams/streams.ts";
-import { RunControl, ServiceName, subjects, ValidatingService } from "../subjects.ts";
+import { RewardGiver, RunControl, ServiceName, subjects, ValidatingService } from "../subjects.ts";
 
 /** The subjects that a user may publish and subscribe to. */
 export interface BusRights {
@@ -65,6 +68,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         "hone.v1.policy.generate.*.*",
         "hone.v1.policy.abort.*.*",
         subjects.datasetBatch(),
+        subjects.judgeReward(RewardGiver.session),
       ],
       subscribe: [
         subjects.validate("agent-rollout"),
@@ -93,12 +97,15 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
     judge: {
       publish: [
         ...common("judge"),
-        ...answers(...ASKERS),
+        ...answers(...ASKERS, ServiceName.agentRollout),
         ...durable(StreamName.episodes, "judge"),
-        ...read("KV_RUN_STATE"),
+        ...read("KV_RUN_STATE", "KV_REWARDS"),
         subjects.rolloutScored("*"),
+        REWARDS,
       ],
       subscribe: [
+        ...Object.values(RewardGiver).map((giver) => subjects.judgeReward(giver)),
+        OPEN_REWARDS,
         subjects.judgeScore(),
         subjects.judgeGroup(),
         subjects.validate("judge"),
@@ -113,12 +120,13 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...makeStreams(),
         ...durable(StreamName.runs, "trainer"),
         ...readInOrder(StreamName.episodes),
-        ...read("KV_RUN_STATE", "KV_REPLICAS", StreamName.events),
+        ...read("KV_RUN_STATE", "KV_REPLICAS", "KV_REWARDS", StreamName.events),
         RUN_STATES,
         `$JS.API.CONSUMER.LIST.${StreamName.episodes}`,
         "$JS.API.CONSUMER.INFO.*.*",
         `$JS.API.STREAM.PURGE.${StreamName.episodes}`,
         `$JS.API.STREAM.PURGE.${StreamName.jobs}`,
+        "$JS.API.STREAM.PURGE.KV_REWARDS",
         ...PAYLOAD_STREAMS.map((stream) => `$JS.API.STREAM.PURGE.${stream}`),
         subjects.rolloutJob("*"),
         subjects.event("*", "*"),
@@ -149,12 +157,13 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         "$JS.API.STREAM.LIST",
         "$JS.API.STREAM.INFO.*",
         "$JS.API.CONSUMER.INFO.*.*",
-        ...read(StreamName.dead, StreamName.events, "KV_RUN_STATE"),
+        ...read(StreamName.dead, StreamName.events, "KV_RUN_STATE", "KV_REWARDS"),
         ...largePayloads(CLIENT),
         subjects.runRequest(),
         ...controls(),
         ...validate,
         subjects.judgeScore(),
+        subjects.judgeReward(RewardGiver.client),
         ...health,
       ],
       subscribe: ["hone.v1.event.>", inbox(CLIENT)],
@@ -166,6 +175,8 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
 const PAYLOAD_STREAMS = [...PAYLOAD_STORES, OLD_PAYLOAD_STORE].map(streamOfStore);
 const RUN_STATES = "$KV.RUN_STATE.>";
 const REPLICAS = "$KV.REPLICAS.>";
+const REWARDS = "$KV.REWARDS.>";
+const OPEN_REWARDS = "$KV.REWARDS.open.>";
 
 /** Users that send requests to every service: for its health, to validate a run, or to score. */
 const ASKERS: readonly BusUser[] = [ServiceName.trainer, ServiceName.tracer, CLIENT];
@@ -232,7 +243,13 @@ function readInOrder(stream: string): string[] {
 
 /** The rights to create streams and consumers (U2). */
 function makeStreams(): string[] {
-  const buckets = ["KV_RUN_STATE", "KV_REPLICAS", "KV_DEATHS", ...PAYLOAD_STORES.map(streamOfStore)];
+  const buckets = [
+    "KV_RUN_STATE",
+    "KV_REPLICAS",
+    "KV_REWARDS",
+    "KV_DEATHS",
+    ...PAYLOAD_STORES.map(streamOfStore),
+  ];
   return [...Object.values(StreamName), ...buckets].flatMap((stream) => [
     `$JS.API.STREAM.CREATE.${stream}`,
     `$JS.API.STREAM.UPDATE.${stream}`,

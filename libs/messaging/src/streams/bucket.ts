@@ -41,12 +41,22 @@ export interface Bucket<Value> {
    * @throws {RevisionConflictError} when another writer was first.
    */
   compareAndSet(key: string, value: Value, revision: number): Promise<number>;
-  delete(key: string): Promise<void>;
+  /**
+   * Removes a key.
+   * @param revision only if the key still has it; absent = whatever its present value.
+   * @throws {RevisionConflictError} when the key has another revision.
+   */
+  delete(key: string, revision?: number): Promise<void>;
   /**
    * Yields the present values, then every change until the signal aborts. After a lost connection it goes on, and may yield
    * present values again. A value that cannot be decoded goes to DEAD and is skipped.
+   * @param below only keys that begin with this and a full stop; absent = all.
    */
-  watch(signal: AbortSignal, onError?: (error: unknown) => void): AsyncGenerator<BucketChange<Value>>;
+  watch(
+    signal: AbortSignal,
+    onError?: (error: unknown) => void,
+    below?: string,
+  ): AsyncGenerator<BucketChange<Value>>;
 }
 
 const RECOVERY_DELAY_MS = 250;
@@ -126,11 +136,20 @@ export async function openBucket<Schema extends DescMessage>(
           : translated;
       }
     },
-    delete: (key) => guarded("delete a key", key, () => store.delete(key)),
-    async *watch(signal, onError) {
+    async delete(key, revision) {
+      try {
+        await store.delete(key, revision === undefined ? {} : { previousSeq: revision });
+      } catch (error) {
+        const translated = translateBusError(error, "delete a key", key);
+        throw translated instanceof RevisionConflictError
+          ? new RevisionConflictError(key, { cause: error })
+          : translated;
+      }
+    },
+    async *watch(signal, onError, below) {
+      const filter = `${subjectPrefix}${below === undefined ? "" : `${below}.`}>`;
       while (!signal.aborted) {
         try {
-          const filter = `${subjectPrefix}>`;
           for await (const stored of followMessages(bus, { stream, filter, signal })) {
             const change = await readable(stored, onError);
             if (change !== undefined) yield change;

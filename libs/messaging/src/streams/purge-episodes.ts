@@ -9,6 +9,7 @@ import { nextMessage } from "../follow/follow-messages.ts";
 import { purgeObject } from "../payloads/objects.ts";
 import { objectOf } from "../payloads/payload.ts";
 import { hasLargePayloads } from "../payloads/payload-janitor.ts";
+import { dropRemovedRewards, openRewardsOf } from "../rewards/open-rewards.ts";
 import { subjects } from "../subjects.ts";
 import { StreamName } from "./streams.ts";
 
@@ -82,9 +83,19 @@ async function purgeBelow(bus: Bus, subject: string, filter: string, seq: number
  * The judge may score episodes in another order than it got them, so a scored one behind a position may point to a finished
  * one before it.
  * @param scoredFrom first position of the scored episodes that are needed.
- * @returns the first position of the finished episodes that these need, at most `scoredFrom`; 0 if the server stopped answering.
+ * @returns the first position of the finished episodes that these need, or that wait for rewards, at most `scoredFrom`; 0 if the
+ *     server stopped answering.
  */
 export async function finishedNeededFrom(bus: Bus, run: string, scoredFrom: number): Promise<number> {
+  // The judge acknowledges such an episode once its entry is stored. The caller has looked at what is acknowledged before, so
+  // none is missed.
+  const rewards = await openRewardsOf(bus, run);
+  await dropRemovedRewards(bus, run, rewards);
+  const open = rewards.rollouts.map(({ finished }) => Number(finished?.position ?? 0n));
+  return Math.min(await scoredNeedFrom(bus, run, scoredFrom), ...open);
+}
+
+async function scoredNeedFrom(bus: Bus, run: string, scoredFrom: number): Promise<number> {
   if (!(await hasScored(bus, run, scoredFrom))) return scoredFrom;
   const consumer = await bus.stream.consumers.get(StreamName.episodes, {
     filter_subjects: subjects.rolloutScored(run),

@@ -42,7 +42,7 @@ export const StreamName = {
 export type StreamName = (typeof StreamName)[keyof typeof StreamName];
 
 /** The names of the key-value buckets; those for large payloads are in payload-stores.ts. */
-export const BucketName = { runState: "RUN_STATE", replicas: "REPLICAS" } as const;
+export const BucketName = { runState: "RUN_STATE", replicas: "REPLICAS", rewards: "REWARDS" } as const;
 export type BucketName = (typeof BucketName)[keyof typeof BucketName];
 
 /** Largest number of jobs of one run that wait or run at the same time; further ones are refused and the trainer waits. */
@@ -173,7 +173,7 @@ export async function ensureTopology(bus: Bus, options: TopologyOptions = {}): P
 /** All streams of Hone, including those of the buckets. */
 const ALL_STREAMS: readonly string[] = [
   ...DEFINITIONS.map(({ name }) => name),
-  ...[BucketName.runState, BucketName.replicas, DEATHS_BUCKET].map((bucket) => `KV_${bucket}`),
+  ...[...Object.values(BucketName), DEATHS_BUCKET].map((bucket) => `KV_${bucket}`),
   ...PAYLOAD_STORES.map(streamOfStore),
 ];
 
@@ -206,6 +206,7 @@ async function createAll(bus: Bus, options: TopologyOptions): Promise<void> {
   }
   await bus.keyValue.create(BucketName.runState, { history: 1, replicas });
   await bus.keyValue.create(BucketName.replicas, { history: 1, ttl: REPLICA_TTL_MS, replicas });
+  await bus.keyValue.create(BucketName.rewards, { history: 1, replicas });
   await bus.keyValue.create(DEATHS_BUCKET, { history: 1, ttl: DEATHS_TTL_MS, replicas });
   const { config } = await bus.manager.streams.info(StreamName.episodes);
   const episodesBytes = config.max_bytes > 0 ? config.max_bytes : EPISODES_MAX_BYTES;

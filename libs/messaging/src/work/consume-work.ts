@@ -40,6 +40,8 @@ export interface WorkItem<Message> {
   readonly subject: string;
   /** Position in the stream. */
   readonly sequence: number;
+  /** When the stream stored it: Unix milliseconds, by the clock of the bus. */
+  readonly storedAtMs: number;
   /** 1 for the first delivery; more if an earlier receiver failed or died. */
   readonly deliveries: number;
   readonly trace: Context;
@@ -123,11 +125,11 @@ function consumeDecoded<Message>(
 
   /** @param received the message; it is removed once it is decoded (W6). */
   const work = async (entry: InWork, received: { message: JsMsg | undefined }): Promise<void> => {
-    const { subject, sequence, deliveries } = entry.delivery;
+    const { subject, sequence, storedAtMs, deliveries } = entry.delivery;
     const where = { subject, sequence };
     const itemOf = async (): Promise<WorkItem<Message>> => {
       const item = await decodeReceived(received);
-      return { ...where, ...item, deliveries };
+      return { ...where, ...item, storedAtMs, deliveries };
     };
     try {
       const perform = async () => options.handle(await itemOf());

@@ -18,6 +18,8 @@ export interface DeliveryInfo {
   readonly subject: string;
   /** Position in the stream. */
   readonly sequence: number;
+  /** When the stream stored it: Unix milliseconds, by the clock of the bus. */
+  readonly storedAtMs: number;
   /** 1 for the first delivery. */
   readonly deliveries: number;
 }
@@ -26,18 +28,20 @@ export class Delivery implements DeliveryInfo {
   readonly stream: string;
   readonly subject: string;
   readonly sequence: number;
+  readonly storedAtMs: number;
   readonly deliveries: number;
   readonly #bus: Bus;
   readonly #reply: string;
   #isOver = false;
 
   constructor(bus: Bus, message: JsMsg) {
-    const { stream, streamSequence, deliveryCount } = message.info;
+    const { stream, streamSequence, deliveryCount, timestampNanos } = message.info;
     this.#bus = bus;
     this.#reply = replyOf(message);
     this.stream = stream;
     this.subject = message.subject;
     this.sequence = streamSequence;
+    this.storedAtMs = Math.floor(timestampNanos / 1e6);
     this.deliveries = deliveryCount;
   }
 

@@ -5,6 +5,7 @@
  * J2: when a judge fails, the episode becomes `infra_failed` and gets no zero. The same holds for an episode that no judge is
  *     for.
  * J3: the same episode and rules always give the same scores.
+ * J4: an episode that needs scores which are given later has no reward yet. Where nobody can give them, it cannot be judged.
  */
 
 import { describeError, isScorable, Outcome } from "@hone/core";
@@ -30,16 +31,49 @@ export type Verdict =
   /** A judge failed (J2). */
   | { readonly kind: "failed"; readonly judge: string; readonly reason: string };
 
-/** Asks all judges at once; the scores are in the order of the run file. */
+/** A score that is given later. */
+export interface AwaitedScore {
+  readonly judge: string;
+  readonly weight: number;
+  /** Its place among all scores of the episode, which are in the order of the run file. */
+  readonly place: number;
+  /** The value if nobody gives it in time. */
+  readonly fallback: number | undefined;
+}
+
+/** What is known of an episode as soon as it has ended: its verdict, or the scores so far and those that are awaited (J4). */
+export type FirstVerdict =
+  | Verdict
+  | {
+      readonly kind: "awaits";
+      readonly scores: readonly DetailedScore[];
+      readonly awaited: readonly AwaitedScore[];
+    };
+
+/** Asks all judges at once; the scores are in the order of the run file. An episode that needs later scores fails (J4). */
 export async function scoreEpisode(
   episode: JudgedEpisode,
   panel: Panel,
   context: JudgeContext,
 ): Promise<Verdict> {
+  const verdict = await scoreFirst(episode, panel, context);
+  if (verdict.kind !== "awaits") return verdict;
+  const judge = verdict.awaited[0]?.judge ?? "";
+  const reason = `the judge "${judge}" waits for a reward that is given after a rollout of a run has ended; here nobody gives one`;
+  return { kind: "failed", judge, reason };
+}
+
+/** {@link scoreEpisode} for an episode that may wait for later scores. */
+export async function scoreFirst(
+  episode: JudgedEpisode,
+  panel: Panel,
+  context: JudgeContext,
+): Promise<FirstVerdict> {
   if (!isScorable(episode.outcome)) return { kind: "passed" };
   const asked = panel.judges.filter((member) => member.isFor(episode));
+  const later = panel.laterJudges.filter((member) => member.isFor(episode));
   // An episode that only group judges are for gets its reward from them.
-  if (asked.length === 0 && !panel.groupJudges.some((member) => member.isFor(episode)))
+  if (asked.length === 0 && later.length === 0 && !panel.groupJudges.some((member) => member.isFor(episode)))
     return noJudge(episode);
   const words = await Promise.all(asked.map((member) => tryJudge(member, episode, context)));
   const scores: DetailedScore[] = [];
@@ -55,6 +89,22 @@ export async function scoreEpisode(
       ...(word.reason !== undefined && { reason: word.reason }),
     });
   }
+  if (later.length > 0) {
+    const awaited = later.map(({ name, weight, judgesBefore, fallback }, index) => {
+      const isBefore = (member: PanelMember<Judge>) => panel.judges.indexOf(member) < judgesBefore;
+      return { judge: name, weight, fallback, place: asked.filter(isBefore).length + index };
+    });
+    return { kind: "awaits", scores, awaited };
+  }
+  return totalOf(scores);
+}
+
+/** Sums up the scores of an episode, all of which are there. */
+export function totalOf<One extends Score>(
+  scores: readonly One[],
+):
+  | { readonly kind: "scored"; readonly scores: readonly One[]; readonly reward: number }
+  | Extract<Verdict, { kind: "failed" }> {
   const reward = weightedSum(scores);
   if (Number.isFinite(reward)) return { kind: "scored", scores, reward };
   const reason = `the weighted sum of the scores is ${reward}; a reward must be finite`;

@@ -7,6 +7,7 @@
  * C4: an episode during which several processes died one after the other is published as infra_failed.
  * C5: an episode's judges are always those of its run (run-panels.ts). If its run stays unknown, it is published as infra_failed.
  * C6: a scored episode points to the finished one instead of holding it, so that its tokens are stored once.
+ * C7: an episode that waits for rewards is acknowledged once that is stored, and scored when they came (rewards/).
  */
 
 import { create } from "@bufbuild/protobuf";
@@ -48,7 +49,9 @@ import {
   withSpan,
 } from "@hone/telemetry";
 import { UnknownRunError } from "../errors.ts";
-import { judgeEpisode } from "./judge-episode.ts";
+import { judgeFirst } from "./judge-episode.ts";
+import { isKept, keepEpisode } from "./rewards/keep-episode.ts";
+import type { OpenRollouts } from "./rewards/open-rollouts.ts";
 import type { RunPanels } from "./run-panels.ts";
 
 const judgeSeconds = histogramOf(Instrument.judgeSeconds);
@@ -62,6 +65,7 @@ export interface ConsumeEpisodesOptions {
   readonly logger: Logger;
   /** Episodes in work at once. */
   readonly concurrency: number;
+  readonly rollouts: OpenRollouts;
   /** Aborts when the judges' results are not needed any more. */
   readonly signal: AbortSignal;
 }
@@ -85,19 +89,23 @@ async function judgeItem(
   bus: Bus,
   panels: RunPanels,
   item: WorkItem<Episode>,
-  { logger, signal }: ConsumeEpisodesOptions,
+  { logger, rollouts, signal }: ConsumeEpisodesOptions,
 ): Promise<void> {
   const episode = item.message;
   const identity = identityOf(episode, item.subject);
+  if (await isKept(panels, rollouts, item)) return; // C7
   await withSpan(
     SpanName.judge,
     { parent: item.trace, kind: SpanKind.CONSUMER, attributes: identity.attributes },
     async (span) => {
       const startedAt = performance.now();
-      const scored = await judgeEpisode(episode, { signal }, () => panelOf(panels, item));
+      const judged = await judgeFirst(episode, { signal }, () => panelOf(panels, item));
       // A judgement that was cut off is not used, and the episode is delivered again (C1).
       signal.throwIfAborted();
       judgeSeconds.of({ outcome: outcomeFromWire(episode.outcome) }).observeSince(startedAt);
+      const trace = contextOf(span, item.trace);
+      const scored = "kind" in judged ? await keepEpisode(judged, panels, rollouts, item, trace) : judged;
+      if (scored === undefined) return; // C7
       describeOn(span, scored);
       if (scored.episode !== undefined && scored.episode.outcome !== episode.outcome) {
         logger.warn("an episode was left out as its judge failed", {
@@ -105,7 +113,7 @@ async function judgeItem(
           reason: scored.episode.reason,
         });
       }
-      await publishScored(bus, identity.rolloutId, item, scored, contextOf(span, item.trace));
+      await publishScored(bus, identity.rolloutId, item, scored, trace);
     },
   );
 }

@@ -1,6 +1,6 @@
 /** Decodes judges from JSON. */
 
-import { type JudgeConfig, judgesOfPart, parseJudges, type RunConfig } from "@hone/config";
+import { agentOfPart, type JudgeConfig, judgesOfPart, parseJudges, type RunConfig } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
 
 /** @throws {InvalidInputError} when the text is not a list of judges. */
@@ -44,6 +44,26 @@ export function judgesIn(configJson: string, part = ""): unknown {
   const { dataset, judge } = objectIn(configJson) as Partial<Pick<RunConfig, "dataset" | "judge">>;
   if (part === "" || dataset === undefined || judge === undefined) return judge;
   return judgesOfPart({ dataset, judge }, part);
+}
+
+/** What a run file says about rewards that are given after a rollout has ended. */
+export interface RewardRules {
+  /** How long they are waited for; undefined = not at all. */
+  readonly rewardDeadlineMs: number | undefined;
+  /** Whether the agent's session may give them. */
+  readonly takesSessionRewards: boolean;
+}
+
+/** @param part of the run's tasks, which may have an agent of its own; empty = the run's. */
+export function rewardRulesIn(configJson: string, part: string): RewardRules {
+  const config = objectIn(configJson) as Partial<Pick<RunConfig, "agent" | "dataset" | "rollout">>;
+  const { agent, dataset, rollout } = config;
+  const own = agent !== undefined && dataset !== undefined ? agentOfPart({ agent, dataset }, part) : agent;
+  const rewardDeadlineMs = rollout?.rewardDeadlineMs;
+  return {
+    rewardDeadlineMs: typeof rewardDeadlineMs === "number" ? rewardDeadlineMs : undefined,
+    takesSessionRewards: own?.config?.rewards === "session",
+  };
 }
 
 function objectIn(json: string): Readonly<Record<string, unknown>> {

@@ -11,10 +11,27 @@ import {
   TurnRewardSchema,
 } from "@hone/proto-gen/rollout";
 import type { JudgeContext } from "../domain/judge.ts";
+import type { JudgedEpisode } from "../domain/judged-episode.ts";
 import type { Panel } from "../domain/panel.ts";
-import { type DetailedScore, outcomeOf, scoreEpisode } from "../domain/score-episode.ts";
+import {
+  type AwaitedScore,
+  type DetailedScore,
+  type FirstVerdict,
+  outcomeOf,
+  scoreEpisode,
+  scoreFirst,
+} from "../domain/score-episode.ts";
 import { UnknownRunError } from "../errors.ts";
 import { decodeEpisode } from "./decode-episode.ts";
+
+const NO_JUDGES: Panel = { judges: [], groupJudges: [], laterJudges: [] };
+
+/** The scores so far of an episode that waits for others. */
+export interface AwaitingEpisode {
+  readonly kind: "awaits";
+  readonly scores: readonly DetailedScore[];
+  readonly awaited: readonly AwaitedScore[];
+}
 
 /**
  * Applies the judges. An episode that cannot be judged becomes `infra_failed` with the reason; the promise is not rejected.
@@ -27,6 +44,18 @@ export async function judgeEpisode(
   context: JudgeContext,
   panelOf: () => Promise<Panel>,
 ): Promise<ScoredEpisode> {
+  const judged = await judgeFirst(episode, context, panelOf, scoreEpisode);
+  if ("kind" in judged) throw new TypeError("an episode that is judged at once waits for nothing");
+  return judged;
+}
+
+/** {@link judgeEpisode} for an episode of a run, which may wait for rewards that are given later. */
+export async function judgeFirst(
+  episode: Episode,
+  context: JudgeContext,
+  panelOf: () => Promise<Panel>,
+  score: (episode: JudgedEpisode, panel: Panel, context: JudgeContext) => Promise<FirstVerdict> = scoreFirst,
+): Promise<ScoredEpisode | AwaitingEpisode> {
   const judged = decodeEpisode(episode);
   let panel: Panel;
   try {
@@ -35,17 +64,19 @@ export async function judgeEpisode(
     // The episode is delivered again.
     if (error instanceof BusUnavailableError || error instanceof UnknownRunError) throw error;
     // Judges that cannot be made have failed. Episodes that would get no score anyway are published unchanged.
-    const verdict = await scoreEpisode(judged, { judges: [], groupJudges: [] }, context);
+    const verdict = await scoreEpisode(judged, NO_JUDGES, context);
     return verdict.kind === "passed"
       ? create(ScoredEpisodeSchema, { episode })
-      : failed(episode, Outcome.infraFailed, describeError(error));
+      : failedEpisode(episode, Outcome.infraFailed, describeError(error));
   }
-  const verdict = await scoreEpisode(judged, panel, context);
+  const verdict = await score(judged, panel, context);
   switch (verdict.kind) {
     case "failed":
-      return failed(episode, outcomeOf(judged, verdict), verdict.reason);
+      return failedEpisode(episode, outcomeOf(judged, verdict), verdict.reason);
     case "passed":
       return create(ScoredEpisodeSchema, { episode });
+    case "awaits":
+      return verdict;
     case "scored": {
       const scores = verdict.scores.map(scoreToWire);
       return create(ScoredEpisodeSchema, { episode, reward: verdict.reward, scores });
@@ -53,7 +84,7 @@ export async function judgeEpisode(
   }
 }
 
-function failed(episode: Episode, outcome: Outcome, reason: string): ScoredEpisode {
+export function failedEpisode(episode: Episode, outcome: Outcome, reason: string): ScoredEpisode {
   return create(ScoredEpisodeSchema, {
     episode: { ...episode, outcome: outcomeToWire(outcome), reason },
   });

@@ -13,15 +13,20 @@ import { type RunState, RunStateSchema } from "@hone/proto-gen/run";
 import type { JudgeParts } from "../domain/judge-parts.ts";
 import type { Panel } from "../domain/panel.ts";
 import { UnknownRunError } from "../errors.ts";
-import { judgesIn } from "./decode-judges.ts";
+import { judgesIn, type RewardRules, rewardRulesIn } from "./decode-judges.ts";
 import { Panels } from "./panels.ts";
 
 /** More than the number of runs that are active at the same time, with the parts of their tasks. */
 const MAX_RUNS = 256;
 
+/** What a run's file says about the judging of the rollouts of one part of its tasks. */
+export interface RunRules extends RewardRules {
+  readonly judgesJson: string;
+}
+
 export class RunPanels extends Panels {
   readonly #bucket: Bucket<RunState>;
-  readonly #known = new Map<string, Promise<string>>();
+  readonly #known = new Map<string, Promise<RunRules>>();
 
   private constructor(bucket: Bucket<RunState>, parts: JudgeParts) {
     super(parts);
@@ -38,33 +43,37 @@ export class RunPanels extends Panels {
    * @throws {BusUnavailableError} when the bus does not answer.
    */
   async ofRun(runId: string, part: string): Promise<Panel> {
-    return this.of(await this.#judgesOf(runId, part));
+    return this.of((await this.rulesOf(runId, part)).judgesJson);
   }
 
-  /** Gives the run's judges as JSON. */
-  async #judgesOf(runId: string, part: string): Promise<string> {
+  /** Gives what a run's file says about the judging of its rollouts. The errors are those of `ofRun`. */
+  async rulesOf(runId: string, part: string): Promise<RunRules> {
     const key = `${runId}/${part}`;
-    const judges = this.#known.get(key) ?? this.#read(runId, part);
+    const rules = this.#known.get(key) ?? this.#read(runId, part);
     // Marks it as the most recently used (J1).
     this.#known.delete(key);
-    this.#known.set(key, judges);
+    this.#known.set(key, rules);
     for (const oldest of this.#known.keys()) {
       if (this.#known.size <= MAX_RUNS) break;
       this.#known.delete(oldest);
     }
     try {
-      return await judges;
+      return await rules;
     } catch (error) {
-      if (this.#known.get(key) === judges) this.#known.delete(key);
+      if (this.#known.get(key) === rules) this.#known.delete(key);
       throw error;
     }
   }
 
-  async #read(runId: string, part: string): Promise<string> {
+  async #read(runId: string, part: string): Promise<RunRules> {
     const state = (await this.#bucket.get(runId))?.value;
     if (state === undefined) {
       throw new UnknownRunError(runId);
     }
-    return JSON.stringify(judgesIn(state.configJson, part) ?? null);
+    const { configJson } = state;
+    return {
+      judgesJson: JSON.stringify(judgesIn(configJson, part) ?? null),
+      ...rewardRulesIn(configJson, part),
+    };
   }
 }

@@ -11,6 +11,7 @@ import {
 } from "@hone/rl";
 import type { Contradiction } from "./contradiction.ts";
 import { GROUND_TRUTH_JUDGES } from "./judges.ts";
+import { laterContradictions } from "./later-contradictions.ts";
 import { curriculumContradictions, mixContradictions } from "./mix-contradictions.ts";
 import { isTraining, trainingQuantization } from "./run-kind.ts";
 import type { RunConfig } from "./schema.ts";
@@ -37,6 +38,7 @@ export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* evaluationContradictions(run);
   yield* mixContradictions(run);
   yield* judgeContradictions(run);
+  yield* laterContradictions(run);
   yield* turnContradictions(run);
   yield* rewardContradictions(run);
   yield* curriculumContradictions(run.dataset.curriculum, ["dataset", "curriculum"]);

@@ -170,6 +170,13 @@ export const judgeSchema = z.discriminatedUnion("kind", [
     /** If the conversation is longer, only its last tokens are read. */
     maxTokens: z.number().int().min(1).max(1_048_576).default(4_096),
   }),
+  /** A reward that is given after the rollout has ended, within `rollout.rewardDeadlineMs`. */
+  z.strictObject({
+    kind: z.literal("later"),
+    ...common,
+    /** The value if no reward comes in time; absent = the rollout is then infra_failed and left out. */
+    default: z.number().optional(),
+  }),
   /** The rank of an answer within its group, in [0, 1]: one call of a model ranks all answers of a group once they are complete. */
   z.strictObject({ kind: z.literal("group"), ...common, ...remote, ...modelCall }),
 ]);
@@ -183,9 +190,12 @@ export const judgesSchema = z
 
 export type JudgeConfig = z.output<typeof judgeSchema>;
 export type JudgeKind = JudgeConfig["kind"];
-/** A judge that compares the rollouts of a group; all others score each episode separately. */
+/** A judge that compares the rollouts of a group. */
 export type GroupJudgeConfig = Extract<JudgeConfig, { kind: "group" }>;
-export type EpisodeJudgeConfig = Exclude<JudgeConfig, GroupJudgeConfig>;
+/** A judge whose score somebody gives after the rollout has ended. */
+export type LaterJudgeConfig = Extract<JudgeConfig, { kind: "later" }>;
+/** A judge that scores an episode by itself as soon as it has ended. */
+export type EpisodeJudgeConfig = Exclude<JudgeConfig, GroupJudgeConfig | LaterJudgeConfig>;
 
 /** Judges that compare with the row's `reward_model.ground_truth`. */
 export const GROUND_TRUTH_JUDGES: ReadonlySet<JudgeKind> = new Set([

@@ -28,6 +28,10 @@ const MAX_TASKS_PER_STEP = 10_000;
 const MAX_GROUP_SIZE = 1_024;
 /** The shortest time limit of an attempt. */
 export const MIN_DEADLINE_MS = 100;
+/** Shorter than this, a reward could hardly be given after the rollout's end. */
+const MIN_REWARD_DEADLINE_MS = 1_000;
+/** Thirty days. */
+const MAX_REWARD_DEADLINE_MS = 30 * 86_400_000;
 /** As many jobs of a run as the queue holds. */
 const MAX_CONCURRENCY = 50_000;
 /** Names of scripted policies are part of the spans, rows and messages of every rollout. */
@@ -288,6 +292,8 @@ export const runFileKeys = z.strictObject({
       })
       .optional(),
     maxAttempts: wholeNumber.min(1).max(100).default(3),
+    /** How long a rollout that has ended waits for the rewards of judges of the kind `later`; absent = there are no such judges. */
+    rewardDeadlineMs: wholeNumber.min(MIN_REWARD_DEADLINE_MS).max(MAX_REWARD_DEADLINE_MS).optional(),
     /** What happens to a step, an evaluation or a warm start whose rollouts all fail for the same reason. */
     onUniformFailure: z.enum(["stop", "continue"]).default("stop"),
     sampling: samplingSchema.prefault({}),
