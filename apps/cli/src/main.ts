@@ -38,6 +38,7 @@ await runMain(
       cancel: () => import("./commands/control.ts").then((module) => module.cancelCommand),
       pause: () => import("./commands/control.ts").then((module) => module.pauseCommand),
       resume: () => import("./commands/control.ts").then((module) => module.resumeCommand),
+      reward: () => import("./commands/reward.ts").then((module) => module.rewardCommand),
       new: () => import("./commands/new.ts").then((module) => module.newCommand),
       validate: () => import("./commands/validate.ts").then((module) => module.validateCommand),
       debug: () => import("./commands/debug.ts").then((module) => module.debugCommand),

@@ -24,6 +24,7 @@ import { type SessionRoutesOptions, sessionRoutes } from "./http/session-routes.
 import { ActiveRuns } from "./nats/active-runs.ts";
 import { answerValidate } from "./nats/answer-validate.ts";
 import { consumeJobs } from "./nats/consume-jobs.ts";
+import { BusLaterRewards } from "./nats/later-rewards.ts";
 import { rowsOfRun } from "./nats/rows-of-run.ts";
 import { watchReplicas } from "./nats/watch-replicas.ts";
 import { openRolloutParts } from "./open-rollout-parts.ts";
@@ -45,6 +46,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
   const publicUrl = config.sessionUrl ?? http.url;
   const sessions = new SessionHost(publicUrl);
   const episodes = new EpisodePool(publicUrl);
+  const laterRewards = await BusLaterRewards.open(bus);
   const validator = respond(
     bus,
     subjects.validate(ValidatingService.agentRollout),
@@ -77,6 +79,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
     routes: outsideRoutes({
       sessions,
       episodes,
+      laterRewards,
       logger,
       swarmKey: config.swarmKey,
       stateOf: (run) => runs.stateOf(run),

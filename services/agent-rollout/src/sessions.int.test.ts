@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { create } from "@bufbuild/protobuf";
 import { type AgentSession, register } from "@hone/agents";
+import { BucketName, openBucket, RewardGiver, respond, subjects } from "@hone/messaging";
+import {
+  GivenRewardSchema,
+  RewardReplySchema,
+  type RewardRequest,
+  RewardRequestSchema,
+  RewardResult,
+} from "@hone/proto-gen/judge";
 import { Outcome } from "@hone/proto-gen/rollout";
+import { RunStateSchema } from "@hone/proto-gen/run";
 import { eventually } from "@hone/testing";
 import { z } from "zod";
 import type { FakeGatewayOptions } from "./testing/fake-gateway.ts";
@@ -220,6 +230,70 @@ describe("sessions of agent-rollout", { timeout: 180_000 }, () => {
     const episode = await world.episodeOf("s-rewards");
     assert.equal(episode.environmentReturn, 0.75);
     assert.equal(episode.turns[0]?.reward, 0.75);
+  });
+
+  test("a reward that comes after the attempt goes to the judge with the rollout and the digest of the key, by any process", async () => {
+    const run = "s-later";
+    await gatewayFor(run);
+    const states = await openBucket(world.bus, BucketName.runState, RunStateSchema);
+    const configJson = JSON.stringify({ rollout: { rewardDeadlineMs: 60_000 } });
+    await states.put(run, create(RunStateSchema, { runId: run, configJson }));
+    const asks: RewardRequest[] = [];
+    const answers = [
+      RewardResult.NOT_OPEN,
+      RewardResult.TAKEN,
+      RewardResult.REPEATED,
+      RewardResult.STANDS,
+      RewardResult.WRONG_KEY,
+    ];
+    const judge = respond(
+      world.bus,
+      subjects.judgeReward(RewardGiver.session),
+      RewardRequestSchema,
+      RewardReplySchema,
+      {
+        handle: async ({ message, reply }) => {
+          asks.push(message);
+          const result = answers[asks.length - 1] ?? RewardResult.UNAVAILABLE;
+          const standing = create(GivenRewardSchema, { judge: "later", value: 0.5 });
+          await reply(create(RewardReplySchema, { result, standing, error: "why" }));
+        },
+        onError: (error) => assert.fail(String(error)),
+      },
+    );
+    const { session, end } = await hold(run, { takesRewards: true });
+    await post(session, asked());
+    const early = await failureOf(await post(session, { value: 1, name: "later" }, { at: "/rewards" }));
+    assert.deepEqual([early.status, early.code], [409, "session_open"]);
+    end();
+    const [digest, ...others] = (await world.episodeOf(run)).sessionKeyDigests;
+    assert.deepEqual(others, []);
+    // Another process of the service, which has never seen the session.
+    const { http } = await world.startService();
+    const url = `${http.url}${new URL(session.url).pathname}`;
+    const give = (body: object, key = session.key) =>
+      post({ ...session, url, key }, body, { at: "/rewards" });
+    const taken = await give({ value: 0.5, name: "later", reason: "sold" });
+    assert.deepEqual(
+      [taken.status, await taken.json()],
+      [200, { name: "later", value: 0.5, isRepeated: false, awaited: [] }],
+    );
+    assert.equal(asks.length, 2, "asked again while the judge had not taken the episode up");
+    const [{ runId, slot, judge: name, value, reason, keyDigest } = create(RewardRequestSchema)] = asks;
+    assert.deepEqual([runId, slot?.step, name, value, reason], [run, 1, "later", 0.5, "sold"]);
+    assert.deepEqual(Buffer.from(keyDigest), Buffer.from(digest ?? []));
+    assert.equal(((await (await give({ value: 0.5 })).json()) as { isRepeated: boolean }).isRepeated, true);
+    const standing = await failureOf(await give({ value: 1 }));
+    assert.deepEqual([standing.status, standing.code], [409, "reward_stands"]);
+    assert.equal((await give({ value: 1 }, "another")).status, 401);
+    assert.equal((await give({ value: 1 })).status, 503, "may be tried again");
+    assert.equal((await give({ value: 1, turn: 0 })).status, 400);
+    assert.equal(
+      (await post({ ...session, url }, { value: 1 }, { at: "/rewards", headers: { authorization: "" } }))
+        .status,
+      401,
+    );
+    await judge.drain();
   });
 
   test("the answers of a role that does not learn are not trained", async () => {

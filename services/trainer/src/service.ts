@@ -5,7 +5,7 @@
  * cannot read from there.
  */
 
-import { BucketName, openBucket } from "@hone/messaging";
+import { BucketName, dropRewards, openBucket, runsWithRewards } from "@hone/messaging";
 import { specFromConfig } from "@hone/nn";
 import { ReplicaStateSchema } from "@hone/proto-gen/policy";
 import { RunStateSchema } from "@hone/proto-gen/run";
@@ -96,7 +96,16 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
     );
     supervisor.start();
     const closing = new AbortController();
-    const sweeping = dropWorkOfEndedRuns({ registry, jobs, rollouts, logger }, closing.signal);
+    const sweeping = dropWorkOfEndedRuns(
+      {
+        registry,
+        jobs,
+        rollouts,
+        rewards: { runs: () => runsWithRewards(bus), drop: (runId) => dropRewards(bus, runId) },
+        logger,
+      },
+      closing.signal,
+    );
     const requests = consumeRunRequests(bus, {
       registry,
       events,

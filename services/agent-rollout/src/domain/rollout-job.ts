@@ -85,4 +85,6 @@ export interface RolloutRecord {
   readonly failedAttempts: readonly string[];
   readonly durationMs: number;
   readonly generationMs: number;
+  /** SHA-256 of the keys of its sessions that may give rewards. */
+  readonly sessionKeyDigests: readonly Uint8Array[];
 }

@@ -231,6 +231,7 @@ async function runTraced(
     ),
     durationMs: clock.spentMs,
     generationMs: session?.generationMs ?? 0,
+    sessionKeyDigests: sessions?.rewardKeyDigests() ?? [],
   };
   return verdict.kind === "ended"
     ? { kind: "ended", record }

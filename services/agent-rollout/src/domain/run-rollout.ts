@@ -187,5 +187,6 @@ export function withoutAttempt(reason: string, attempt: number): RolloutRecord {
     failedAttempts: [],
     durationMs: 0,
     generationMs: 0,
+    sessionKeyDigests: [],
   };
 }

@@ -12,6 +12,7 @@ import { ApiRequestError } from "@hone/service-kit";
 import { redactText } from "@hone/telemetry";
 import { ChatTemplateError, EncodingLimitError } from "@hone/tokenizer";
 import {
+  LaterRewardRefusedError,
   NoSuchTurnError,
   RewardsNotTakenError,
   SessionBusyError,
@@ -34,6 +35,7 @@ export function failureOf(error: unknown): SessionFailure | undefined {
   if (error instanceof SessionBusyError) return failure(429, error, "session_busy");
   if (error instanceof UnknownRoleError) return failure(404, error, "model_not_found", "model");
   if (error instanceof RewardsNotTakenError) return failure(403, error, "rewards_not_taken");
+  if (error instanceof LaterRewardRefusedError) return failure(error.status, error, error.apiCode);
   if (error instanceof NoSuchTurnError) return failure(400, error, undefined, "turn");
   if (error instanceof AttemptTimedOutError) return failure(504, error, "deadline");
   if (error instanceof PolicyRefusedError) return failure(400, error, "policy_refused");

@@ -3,10 +3,13 @@
  *
  *   POST /v1/…        the paths of the dialects
  *   GET  /v1/models   the roles, or the one model
- *   POST /rewards     { "value": 1, "turn": 0 }; without `turn` the reward is for the latest call
+ *   POST /rewards     { "value": 1, "turn": 0 }; without `turn` the reward is for the latest call. After the attempt has ended:
+ *                     { "value": 1, "name": "later", "reason": "…" }, a reward that a judge of the run waits for
  *
  * E1: only the session's own credential gives access, as a bearer token or as `x-api-key`.
  * E2: when a client disconnects, its generation ends and the record says so.
+ * E4: a reward after the end of the attempt needs nothing that this process remembers: the id names the rollout, and the judge
+ *     knows the digest of the key. So any process of this service takes it.
  * E3: a failure at once has a status of its own; a later failure of a stream is sent in the stream.
  */
 
@@ -23,9 +26,12 @@ import type { Logger } from "@hone/telemetry";
 import { type Context, Hono } from "hono";
 import { bodyLimit } from "hono/body-limit";
 import { z } from "zod";
+import { LaterRewardRefusedError, SessionOverError } from "../domain/sessions/errors.ts";
+import type { LaterRewards } from "../domain/sessions/later-rewards.ts";
 import type { OpenSession } from "../domain/sessions/open-session.ts";
 import type { ReplyEvent, SessionFailure } from "../domain/sessions/session-call.ts";
 import type { SessionHost } from "../domain/sessions/session-host.ts";
+import { rolloutOfSession } from "../domain/sessions/session-id.ts";
 import { CHAT_COMPLETIONS } from "./dialects/chat-completions.ts";
 import type { Dialect, ParsedCall, ReplyHead } from "./dialects/dialect.ts";
 import { DIALECTS } from "./dialects/dialects.ts";
@@ -33,6 +39,8 @@ import { failureOf, INTERNAL_FAILURE } from "./session-failure.ts";
 
 export interface SessionRoutesOptions {
   readonly sessions: SessionHost;
+  /** Absent = no rewards are taken after the end of an attempt. */
+  readonly laterRewards?: LaterRewards;
   readonly logger: Logger;
 }
 
@@ -45,10 +53,17 @@ const MAX_QUEUED_EVENTS = 300_000;
 /** After how many seconds a client should try a busy session again. */
 const RETRY_AFTER_S = "1";
 
+/** Names of judges are no longer. */
+const MAX_NAME_CHARACTERS = 128;
+const MAX_REASON_CHARACTERS = 2_000;
+
 const rewardSchema = z.strictObject({
   value: z.number(),
   turn: z.number().int().min(0).optional(),
+  name: z.string().min(1).max(MAX_NAME_CHARACTERS).optional(),
+  reason: z.string().max(MAX_REASON_CHARACTERS).optional(),
 });
+type GivenReward = z.output<typeof rewardSchema>;
 
 export function sessionRoutes(options: SessionRoutesOptions): Hono {
   const app = new Hono();
@@ -85,21 +100,51 @@ export function sessionRoutes(options: SessionRoutesOptions): Hono {
   }
   const limit = bodyLimit({ maxSize: MAX_BODY_BYTES, onError: () => raise(TOO_LARGE) });
   app.post("/sessions/:id/rewards", limit, async (c) => {
+    if (!options.sessions.isOpen(c.req.param("id"))) return giveLater(c, options);
     const session = sessionOf(c, options);
-    const { value, turn } = parseBody(rewardSchema, await c.req.text());
+    const { value, turn, name, reason } = parseBody(rewardSchema, await c.req.text());
+    if (name !== undefined || reason !== undefined) {
+      const message = "a reward with a name or a reason is given once the attempt has ended, and it has not";
+      throw new LaterRewardRefusedError(message, 409, "session_open");
+    }
     session.addReward(value, turn);
     return c.json({ total: session.totalReward });
   });
   return app;
 }
 
+/** E4 */
+async function giveLater(c: Context, { laterRewards }: SessionRoutesOptions): Promise<Response> {
+  const id = c.req.param("id") ?? "";
+  const rollout = rolloutOfSession(id);
+  if (laterRewards === undefined || rollout === undefined) throw new SessionOverError(id);
+  if (!(await laterRewards.isAwaitedIn(rollout.runId))) throw new SessionOverError(id);
+  const key = credentialOf(c);
+  if (key === undefined) throw noCredential("has no credential");
+  const { value, turn, name, reason }: GivenReward = parseBody(rewardSchema, await c.req.text());
+  if (turn !== undefined) {
+    const message = "after the attempt has ended, rewards are those of the whole rollout; leave out turn";
+    throw new ApiRequestError(message, { param: "turn" });
+  }
+  return c.json(await laterRewards.give(id, { ...rollout, key, value, name, reason }));
+}
+
 /** E1 */
 function sessionOf(c: Context, { sessions }: SessionRoutesOptions): OpenSession {
   const session = sessions.find(c.req.param("id") ?? "");
-  const given = bearerToken(c.req.header("authorization")) ?? c.req.header("x-api-key");
+  const given = credentialOf(c);
   if (given !== undefined && session.isKey(given)) return session;
-  const found = given === undefined ? "has no credential" : "has a credential that is not the session's";
-  throw new ApiRequestError(
+  throw noCredential(
+    given === undefined ? "has no credential" : "has a credential that is not the session's",
+  );
+}
+
+function credentialOf(c: Context): string | undefined {
+  return bearerToken(c.req.header("authorization")) ?? c.req.header("x-api-key");
+}
+
+function noCredential(found: string): ApiRequestError {
+  return new ApiRequestError(
     `the request ${found}; send the session's key as a bearer token or as x-api-key`,
     { status: 401, apiCode: "invalid_api_key" },
   );

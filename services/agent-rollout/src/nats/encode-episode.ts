@@ -36,6 +36,7 @@ export function encodeEpisode(job: WireJob, record: RolloutRecord): Episode {
     generationMs: record.generationMs,
     cursor: job.cursor,
     resumption: job.resumption,
+    sessionKeyDigests: [...record.sessionKeyDigests],
     toolUses: record.toolUses.map((use) => create(ToolUseSchema, use)),
     ...(job.slot !== undefined && { slot: job.slot }),
     ...(job.task !== undefined && { task: job.task }),

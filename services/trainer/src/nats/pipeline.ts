@@ -1,12 +1,14 @@
 /** Reads from the bus where a run's rollouts are, between the trainer's jobs and the scored episodes. */
 
-import { deadline, RetryableError } from "@hone/core";
+import { deadline, RetryableError, slotKey } from "@hone/core";
 import {
   askHealth,
   type Bucket,
   type Bus,
+  openRewardsOf,
   rolloutQueues,
   StreamName,
+  slotFromWire,
   streamRoom,
   subjectCount,
   subjects,
@@ -36,12 +38,13 @@ export class BusPipeline implements Pipeline {
   }
 
   async #read(runId: string): Promise<PipelineView> {
-    const [health, jobs, queues, episodes, replicas] = await Promise.all([
+    const [health, jobs, queues, episodes, replicas, rewards] = await Promise.all([
       askHealth(this.#bus),
       subjectCount(this.#bus, StreamName.jobs, subjects.rolloutJob(runId)),
       rolloutQueues(this.#bus),
       streamRoom(this.#bus, StreamName.episodes),
       this.#replicas.entries(),
+      openRewardsOf(this.#bus, runId),
     ]);
     return {
       kind: "seen",
@@ -54,6 +57,11 @@ export class BusPipeline implements Pipeline {
       replicas: replicas
         .filter(({ value }) => value.model === runId)
         .map(({ value: { replica, versions, activity } }) => ({ name: replica, versions, activity })),
+      open: rewards.rollouts.flatMap(({ finished, sinceMs }) =>
+        finished === undefined
+          ? []
+          : [{ slot: slotKey(slotFromWire(finished.slot)), sinceMs: Number(sinceMs) }],
+      ),
     };
   }
 }

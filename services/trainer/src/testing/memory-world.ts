@@ -84,6 +84,7 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
       unscored: 0,
       episodes: this.#room(),
       replicas: [],
+      open: [],
     }),
   };
   /** No group is compared here. */

@@ -1,12 +1,13 @@
 /** The sessions that the agent of one attempt opens; they end with the attempt. */
 
 import type { AgentSession, ModelSession, SessionOptions, SessionRole } from "@hone/agents";
-import { turnSeed } from "@hone/core";
+import { rolloutIdOf, turnSeed } from "@hone/core";
 import type { ChatRenderer } from "@hone/tokenizer";
 import type { Endpoints } from "../endpoints.ts";
 import type { RolloutJob } from "../rollout-job.ts";
 import type { OpenRole, OpenSessionParts } from "./open-session.ts";
 import type { HostedSession, SessionHost } from "./session-host.ts";
+import { keyDigest } from "./session-id.ts";
 
 /** Used as the number of a turn to derive seeds for sessions. No real turn has this number, so no other sampling shares them. */
 const SESSION_SEED_TURN = 2 ** 31 + 1;
@@ -48,7 +49,7 @@ export class AttemptSessions {
     onCall?: OpenSessionParts["onCall"],
   ): { readonly hosted: HostedSession; readonly told: AgentSession } {
     const { host, job, model } = this.#parts;
-    const hosted = host.open({
+    const hosted = host.open(rolloutIdOf(job.runId, job.slot), {
       model,
       takesRewards,
       roles: new Map(Object.entries(roles).map(([name, role]) => [name, this.#roleOf(role)])),
@@ -64,6 +65,11 @@ export class AttemptSessions {
 
   metrics(): Readonly<Record<string, number>>[] {
     return this.#opened.map(({ session }) => session.metrics());
+  }
+
+  /** SHA-256 of the keys of those that may give rewards, also after the attempt. */
+  rewardKeyDigests(): Uint8Array[] {
+    return this.#opened.filter(({ session }) => session.takesRewards).map(({ key }) => keyDigest(key));
   }
 
   close(): void {

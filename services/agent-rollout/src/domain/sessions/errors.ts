@@ -52,3 +52,16 @@ export class NoSuchTurnError extends TerminalError {
     );
   }
 }
+
+/** A reward that comes after the attempt is not taken. */
+export class LaterRewardRefusedError extends TerminalError {
+  readonly status: 400 | 401 | 403 | 409;
+  /** For programs, such as `reward_stands`. */
+  readonly apiCode: string;
+
+  constructor(message: string, status: LaterRewardRefusedError["status"], apiCode: string) {
+    super("LATER_REWARD_REFUSED", message);
+    this.status = status;
+    this.apiCode = apiCode;
+  }
+}

@@ -126,10 +126,10 @@ export type ReplyEvent =
 /** The failure of a call. The status says of which kind it is. */
 export interface SessionFailure {
   /**
-   * 400 wrong request, 401 no or a wrong credential, 403 not allowed, 404 no such session, route or model, 413 too large,
+   * 400 wrong request, 401 no or a wrong credential, 403 not allowed, 404 no such session, route or model, 409 contradicts what is known, 413 too large,
    * 429 too many calls at once, 500 failure of this service, 503 may work later, 504 out of time.
    */
-  readonly status: 400 | 401 | 403 | 404 | 413 | 429 | 500 | 503 | 504;
+  readonly status: 400 | 401 | 403 | 404 | 409 | 413 | 429 | 500 | 503 | 504;
   readonly message: string;
   /** The wrong parameter; undefined = none in particular. */
   readonly param: string | undefined;

@@ -1,15 +1,15 @@
 /**
  * The sessions that are open in this process, by id.
  *
- * The id is in the URL and is not secret; the credential gives access to this session and no other. Both are random, so a
- * process that restarts after a crash knows no earlier session, and answers clients of one that it is over.
+ * The credential gives access to this session and no other. It is random, as is the end of the id (session-id.ts), so a process
+ * that restarts after a crash knows no earlier session, and answers clients of one that it is over.
  */
 
 import { randomBytes } from "node:crypto";
 import { SessionOverError } from "./errors.ts";
 import { OpenSession, type OpenSessionParts } from "./open-session.ts";
+import { newSessionId } from "./session-id.ts";
 
-const ID_BYTES = 16;
 const KEY_BYTES = 32;
 
 /** An open session, with the address and the credential for its agent. */
@@ -35,8 +35,9 @@ export class SessionHost {
     return this.#open.size;
   }
 
-  open(parts: Omit<OpenSessionParts, "id" | "key">): HostedSession {
-    const id = randomBytes(ID_BYTES).toString("hex");
+  /** @param rolloutId the rollout that the session belongs to. */
+  open(rolloutId: string, parts: Omit<OpenSessionParts, "id" | "key">): HostedSession {
+    const id = newSessionId(rolloutId);
     const key = `hone-${randomBytes(KEY_BYTES).toString("base64url")}`;
     const session = new OpenSession({ ...parts, id, key });
     this.#open.set(id, session);
@@ -49,6 +50,10 @@ export class SessionHost {
         session.close();
       },
     };
+  }
+
+  isOpen(id: string): boolean {
+    return this.#open.has(id);
   }
 
   /** @throws {SessionOverError} when no session with this id is open. */

@@ -53,7 +53,7 @@ export function openTestSession(
     highestVersion: 0,
     seedOfTurn: (turn) => turn,
   });
-  const hosted = host.open({
+  const hosted = host.open("run-1/train.1.0.0", {
     model,
     roles: options.roles ?? new Map(),
     takesRewards: options.takesRewards ?? false,

@@ -7,6 +7,7 @@ const TYPES: Readonly<Record<SessionFailure["status"], string>> = {
   401: "authentication_error",
   403: "permission_error",
   404: "invalid_request_error",
+  409: "invalid_request_error",
   413: "invalid_request_error",
   429: "rate_limit_error",
   500: "server_error",

@@ -11,6 +11,7 @@ const WANTED: MissingRollouts = {
   runId: "run-1",
   neededFrom: 40,
   keepsSteps: false,
+  open: [],
 };
 const ROOM = { bytes: 10, maxBytes: 100, isFull: false, firstSequence: 40, runs: ["run-1"] };
 const FULL = { ...ROOM, bytes: 98, isFull: true };
@@ -23,7 +24,12 @@ const CALM: Extract<PipelineView, { kind: "seen" }> = {
   unscored: 0,
   episodes: ROOM,
   replicas: [{ name: "r", versions: [1, 2], activity: "" }],
+  open: [],
 };
+const OPEN = [
+  { slot: "train.3.0.1", sinceMs: Date.UTC(2026, 0, 2, 10, 30) },
+  { slot: "train.3.0.0", sinceMs: Date.UTC(2026, 0, 2, 9, 5) },
+];
 
 const cases: readonly [string, Partial<typeof CALM>, Partial<MissingRollouts>, string, RegExp][] = [
   ["rollouts are being made", {}, {}, "agent-rollout", /works on 5$/],
@@ -95,6 +101,20 @@ const cases: readonly [string, Partial<typeof CALM>, Partial<MissingRollouts>, s
     {},
     "bus",
     /of 2 runs/,
+  ],
+  [
+    "rollouts have ended and wait for rewards",
+    { jobs: 0, jobsInWork: 0 },
+    { open: OPEN },
+    "you",
+    /: 2 wait for rewards, the oldest since 2026-01-02 09:05 UTC$/,
+  ],
+  [
+    "some wait for rewards while others are made",
+    {},
+    { open: OPEN.slice(0, 1) },
+    "agent-rollout",
+    /works on 5; 1 waits for rewards, the oldest since 2026-01-02 10:30 UTC$/,
   ],
   ["nothing is left", { jobs: 0, jobsInWork: 0 }, {}, "trainer", /publishes again/],
 ];

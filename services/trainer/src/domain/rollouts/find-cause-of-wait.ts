@@ -7,6 +7,7 @@
  * H3: There is always an answer: when no stage has anything to do, the trainer must publish the jobs again.
  * H4: When the stream of episodes is full, the user must act only if none of its episodes can be dropped: they all belong to
  *     this run, and the run still needs all of them.
+ * H5: Rollouts that have ended and wait for rewards are nobody's work but that of the people or programs that give them.
  */
 
 import { type Wait, WaitOwner } from "../report/wait.ts";
@@ -30,7 +31,17 @@ export type PipelineView =
       readonly episodes: EpisodeRoom;
       /** Replicas of inference-gateway that serve this run's policy. */
       readonly replicas: readonly ReplicaView[];
+      /** Rollouts of this run that have ended and wait for rewards. */
+      readonly open: readonly OpenRollout[];
     };
+
+/** A rollout that waits for rewards. */
+export interface OpenRollout {
+  /** Key of its slot. */
+  readonly slot: string;
+  /** Since when: Unix milliseconds. */
+  readonly sinceMs: number;
+}
 
 export interface ReplicaView {
   readonly name: string;
@@ -41,6 +52,8 @@ export interface ReplicaView {
 
 /** The rollouts that the run waits for. */
 export interface MissingRollouts {
+  /** Those of the missing ones that wait for rewards. */
+  readonly open: readonly OpenRollout[];
   /** What needs the rollouts, such as "step 3". */
   readonly what: string;
   readonly missing: number;
@@ -63,6 +76,8 @@ export function findCauseOfWait(wanted: MissingRollouts, view: PipelineView): Pi
     return { text: `${rollouts}: the bus does not answer`, owner: WaitOwner.bus };
   }
   const { jobsPending, jobsInWork, unscored } = view;
+  const open = openText(wanted.open);
+  const others = open === "" ? "" : `; ${open}`;
   const jobs = view.jobs + wanted.unpublished;
   const silent = [
     ...(jobs > 0 ? [WaitOwner.agentRollout] : []),
@@ -82,12 +97,22 @@ export function findCauseOfWait(wanted: MissingRollouts, view: PipelineView): Pi
       jobsPending === 0
         ? `agent-rollout works on ${jobsInWork}`
         : `agent-rollout works on ${jobsInWork} and has not taken ${jobsPending}`;
-    return { text: `${rollouts}: ${taken}`, owner: WaitOwner.agentRollout };
+    return { text: `${rollouts}: ${taken}${others}`, owner: WaitOwner.agentRollout };
   }
   if (unscored > 0) {
-    return { text: `${rollouts}: judge has not scored ${unscored} episodes`, owner: WaitOwner.judge };
+    const text = `${rollouts}: judge has not scored ${unscored} episodes${others}`;
+    return { text, owner: WaitOwner.judge };
   }
+  if (open !== "") return { text: `${rollouts}: ${open}`, owner: WaitOwner.you }; // H5
   return { text: `${rollouts}: no job is left, the trainer publishes again`, owner: WaitOwner.trainer }; // H3
+}
+
+/** H5; empty if no rollout waits for rewards. */
+function openText(open: readonly OpenRollout[]): string {
+  if (open.length === 0) return "";
+  const since = new Date(Math.min(...open.map(({ sinceMs }) => sinceMs)));
+  const count = open.length === 1 ? "1 waits" : `${open.length} wait`;
+  return `${count} for rewards, the oldest since ${since.toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }
 
 /** H4 */

@@ -8,7 +8,7 @@ import { MemoryWorld } from "../../testing/memory-world.ts";
 import { RunReporter } from "../report/run-reporter.ts";
 import { NO_WAIT } from "../report/run-status.ts";
 import { batchSlots } from "./batch-slots.ts";
-import type { PipelineView } from "./find-cause-of-wait.ts";
+import type { OpenRollout, PipelineView } from "./find-cause-of-wait.ts";
 import type { Job, JobQueue } from "./jobs.ts";
 import { RolloutGatherer } from "./rollout-gatherer.ts";
 import { RolloutInbox } from "./rollout-inbox.ts";
@@ -35,6 +35,14 @@ describe("RolloutGatherer", () => {
     await using lossy = gatherFromLossyQueue(4);
     await Promise.race([lossy.gathered, delay(5 * (DEADLINE_MS + SILENCE_MS))]);
     assert.deepEqual(lossy.repetitions, [0, 0, 0, 0]);
+  });
+
+  test("publishes no job again of a rollout that has ended and waits for rewards", async () => {
+    const open = [0, 1].map((index) => ({ slot: `train.1.0.${index}`, sinceMs: 0 }));
+    await using lossy = gatherFromLossyQueue(0, open);
+    await eventually("the others to be published again", () => lossy.repetitions.length >= 6);
+    await Promise.race([lossy.gathered, delay(5 * (DEADLINE_MS + SILENCE_MS))]);
+    assert.deepEqual(lossy.repetitions, [0, 0, 0, 0, 1, 1], "and these only once, as they then came");
   });
 
   test("has no more jobs in the queue than rollout.maxConcurrency", async () => {
@@ -64,7 +72,7 @@ describe("RolloutGatherer", () => {
 });
 
 /** @param jobsLeft number of the run's jobs that the queue reports. */
-function gatherFromLossyQueue(jobsLeft: number) {
+function gatherFromLossyQueue(jobsLeft: number, open: readonly OpenRollout[] = []) {
   const repetitions: number[] = [];
   const queueOf = (world: MemoryWorld): JobQueue => ({
     ...world.jobs,
@@ -73,7 +81,7 @@ function gatherFromLossyQueue(jobsLeft: number) {
       return options.repetition === 0 ? true : world.jobs.publish(publisher, job, options);
     },
   });
-  return { repetitions, ...gatherFrom({ queueOf, jobsLeft }) };
+  return { repetitions, ...gatherFrom({ queueOf, jobsLeft, open }) };
 }
 
 /** Gathers four rollouts. @param rollout keys of the run file. */
@@ -81,10 +89,12 @@ function gatherFrom({
   queueOf,
   jobsLeft = 0,
   rollout = {},
+  open = [],
 }: {
   queueOf: (world: MemoryWorld) => JobQueue;
   jobsLeft?: number;
   rollout?: Readonly<Record<string, unknown>>;
+  open?: readonly OpenRollout[];
 }) {
   const config = testConfig({
     rollout: { tasksPerStep: 2, groupSize: 2, deadlineMs: DEADLINE_MS, ...rollout },
@@ -103,6 +113,7 @@ function gatherFrom({
     unscored: 0,
     episodes: { bytes: 0, maxBytes: undefined, isFull: false, firstSequence: 1, runs: [] },
     replicas: [],
+    open,
   };
   const status = {
     runId: run.runId,

@@ -5,7 +5,8 @@
  * G2: Publishing is idempotent: the queue refuses a slot that it received recently, and if a slot has two episodes, the
  *     first one counts.
  * G3: If no rollout arrives for a long time and the queue has none of the run's jobs any more, the missing jobs are published
- *     again under new names. This recovers from a queue or a stream that lost messages.
+ *     again under new names, except of those rollouts that have ended and wait for rewards. This recovers from a queue or a
+ *     stream that lost messages.
  * G4: If no rollout arrives for a short time, the state of the bus is examined, and the run's status says who must act. While
  *     rollouts arrive, nothing is examined.
  * G5: While jobs cannot be published, because the queue is full or jobs of other runs come first, the run's status says so.
@@ -309,12 +310,15 @@ export class RolloutGatherer {
       try {
         const view = await pipeline.look(run.runId, signal);
         if (signal.aborted || lastArrival() !== arrival) continue;
-        const missing = inbox.missing(jobs.map(({ slot }) => slot)).length;
+        const slots = inbox.missing(jobs.map(({ slot }) => slot));
+        const missing = slots.length;
+        const keys = new Set(slots.map(slotKey));
+        const open = view.kind === "seen" ? view.open.filter(({ slot }) => keys.has(slot)) : [];
         const total = jobs.length;
         const { neededFrom } = progress;
         const keepsSteps =
           progress.version !== undefined && !isReplayFree(run.config, progress.recovery, progress.version);
-        const wanted = { what, missing, total, version, unpublished: unpublished.count };
+        const wanted = { what, missing, total, version, unpublished: unpublished.count, open };
         const wait = findCauseOfWait({ ...wanted, runId: run.runId, neededFrom, keepsSteps }, view);
         const text = `${wait.text}${heldText(unpublished)}`;
         reporter.waiting({ ...wait, text, sinceMs: Math.round(Date.now() - quietMs) });
@@ -358,8 +362,11 @@ export class RolloutGatherer {
       // If the queue still has the jobs, it is slow or waits for a service, and publishing them again would only make it
       // longer. After the bus was killed it may still list jobs that are done; those are neither waiting nor being worked on.
       if (view?.kind !== "seen" || (view.jobs > 0 && view.jobsPending + view.jobsInWork > 0)) continue;
+      const open = new Set(view.open.map(({ slot }) => slot));
+      const lost = jobs.filter(({ slot }) => !open.has(slotKey(slot)));
+      if (this.#deps.inbox.missing(lost.map(({ slot }) => slot)).length === 0) continue;
       logger.warn("no rollout came for long: publishes the missing jobs again", { silenceMs });
-      await this.#publishMissing(jobs, unpublished, signal, ++this.#repetition);
+      await this.#publishMissing(lost, unpublished, signal, ++this.#repetition);
     }
   }
 }

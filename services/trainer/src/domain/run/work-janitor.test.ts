@@ -6,9 +6,10 @@ import { dropOnce } from "./work-janitor.ts";
 const logger = createLogger({ service: "test", level: "error", sink: process.stderr });
 
 describe("dropOnce()", () => {
-  test("drops jobs and episodes only of runs that are over, and keeps those that a failed run would replay", async () => {
+  test("drops jobs, rewards and episodes only of runs that are over, and keeps those that a failed run would replay", async () => {
     const dropped: [string, number][] = [];
     const purged: string[] = [];
+    const unrewarded: string[] = [];
     await dropOnce({
       registry: {
         overAmong: async (runIds) =>
@@ -24,8 +25,13 @@ describe("dropOnce()", () => {
         runs: async () => ["over-1", "active-2", "unknown-3", "over-4"],
         purgeBelow: async (runId, sequence) => void dropped.push([runId, sequence]),
       },
+      rewards: {
+        runs: async () => ["over-1", "active-2", "over-6"],
+        drop: async (runId) => void unrewarded.push(runId),
+      },
       logger,
     });
+    assert.deepEqual(unrewarded, ["over-1", "over-6"]);
     assert.deepEqual(purged, ["over-4", "over-5"]);
     assert.deepEqual(dropped.sort(), [
       ["over-1", 7],
@@ -38,6 +44,7 @@ describe("dropOnce()", () => {
       registry: { overAmong: async () => assert.fail("nothing to ask") },
       jobs: { runs: async () => [], purge: async () => assert.fail("nothing to drop") },
       rollouts: { runs: async () => [], purgeBelow: async () => assert.fail("nothing to drop") },
+      rewards: { runs: async () => [], drop: async () => assert.fail("nothing to drop") },
       logger,
     });
   });
