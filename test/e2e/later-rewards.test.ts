@@ -12,9 +12,10 @@ import {
   openRewardsOf,
   RewardGiver,
   request,
-  runsWithRewards,
+  StreamName,
   slotFromWire,
   slotToWire,
+  subjectCount,
   subjects,
 } from "@hone/messaging";
 import { RewardReplySchema, RewardRequestSchema, type RewardResult } from "@hone/proto-gen/judge";
@@ -83,6 +84,14 @@ async function giveAll(stack: TestStack, runId: string, mayGet: (slot: Slot) => 
     await delay(50);
   }
   await ended;
+}
+
+/** How many keys of the bucket a run has, also such as were removed. */
+async function numKeys({ bus }: TestStack, runId: string): Promise<number> {
+  const { state } = await bus.manager.streams.info("KV_REWARDS", {
+    subjects_filter: `$KV.REWARDS.*.${runId}.>`,
+  });
+  return Object.keys(state.subjects ?? {}).length;
 }
 
 /** What a run trained, and the weights that it made. */
@@ -161,10 +170,7 @@ describe("a run whose rewards come later", { timeout: 900_000 }, () => {
     const [run] = await stack.sql`select count(*)::int as count from trainer.ledger where run_id = ${runId}`;
     assert.equal(run?.count, expected.rollouts.length, "each rollout was trained once");
     await untilTidy(() => leftoversOf(stack), 60_000);
-    await eventually(
-      "the rewards to be dropped",
-      async () => (await runsWithRewards(stack.bus)).length === 0,
-    );
+    await eventually("the rewards to be dropped", async () => (await numKeys(stack, runId)) === 0);
   });
 
   test("takes them by the URL of a session that has ended, also after its process was killed", async () => {
@@ -237,10 +243,9 @@ describe("a run whose rewards come later", { timeout: 900_000 }, () => {
     await eventually("the end", async () => (await stageOf(stack, runId)) === "cancelled", {
       deadlineMs: 60_000,
     });
-    await untilTidy(() => leftoversOf(stack), 60_000);
-    await eventually(
-      "the rewards to be dropped",
-      async () => (await runsWithRewards(stack.bus)).length === 0,
-    );
+    await eventually("its episodes and rewards to go", async () => {
+      const episodes = await subjectCount(stack.bus, StreamName.episodes, subjects.episodes(runId));
+      return episodes === 0 && (await numKeys(stack, runId)) === 0;
+    });
   });
 });

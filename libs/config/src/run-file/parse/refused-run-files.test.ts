@@ -7,6 +7,27 @@ describe("run files with a wrong key", () => {
   const refusals: Array<[what: string, from: string, to: string, key: string, allowed: RegExp]> = [
     ["a group of one", "groupSize: 8", "groupSize: 1", "rollout.groupSize", /at least 2, as grpo compares/],
     [
+      "a judge that waits for rewards where the run does not",
+      "seed: 7",
+      "seed: 7\njudge: [ { kind: environment }, { kind: later } ]",
+      "judge[1].kind",
+      /another kind where rollout.rewardDeadlineMs is left out/,
+    ],
+    [
+      "a time for rewards that no judge waits for",
+      "groupSize: 8,",
+      "groupSize: 8, rewardDeadlineMs: 60000,",
+      "rollout.rewardDeadlineMs",
+      /left out where no judge is of the kind "later"/,
+    ],
+    [
+      "two judges of one name that wait for rewards",
+      "seed: 7",
+      "seed: 7\njudge: [ { kind: later }, { kind: later } ]",
+      "judge[1].name",
+      /another name than "later"/,
+    ],
+    [
       "an advantage that needs a critic",
       "seed: 7",
       "seed: 7\nalgorithm: { advantage: { kind: gae } }",
