@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
+import { parseRunFile } from "@hone/config";
 import { delay } from "@hone/core";
 import { BucketName, openBucket } from "@hone/messaging";
 import { Outcome } from "@hone/proto-gen/rollout";
@@ -12,6 +17,7 @@ import { ask, begin, call, factsOf, SWARM_KEY, tell } from "./testing/swarm-clie
 
 /* Episodes that clients ask for, over real HTTP and a real bus. */
 
+const PAGE = path.join(import.meta.dirname, "../../../docs/swarm.md");
 const ROW = { prompt: "0123", level: 3, reward_model: { ground_truth: "42" } };
 let nextClaim = 0;
 const newClaim = () => `claim-of-a-test-${nextClaim++}`;
@@ -249,6 +255,32 @@ describe("episodes for clients", { timeout: 240_000 }, () => {
     await submit("w-left");
     const lent = factsOf(await begin(url, "w-left", newClaim(), { waitMs: 5_000 }));
     assert.equal((await tell(lent, "end")).status, 200);
+  });
+
+  test("the example of docs/swarm.md plays", async () => {
+    await open("w-page");
+    const text = await readFile(PAGE, "utf8");
+    const files = new Map(
+      [...text.matchAll(/```\w+\n(?:\/\/|#) file: (\S+)\n(.*?)```/gs)].map(([, name, code]) => [name, code]),
+    );
+    const { agent } = parseRunFile(files.get("capitals.yaml") ?? "");
+    for (const task of [0, 1]) {
+      const chosen = { agentName: agent.name, agentConfigJson: JSON.stringify(agent.config) };
+      await submit("w-page", task, {}, chosen);
+    }
+    const client = spawn(process.execPath, ["--input-type=module", "-e", files.get("client.mjs") ?? ""], {
+      env: { HONE_SWARM_URL: url, HONE_SWARM_KEY: SWARM_KEY, HONE_SWARM_RUN: "w-page" },
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+    const gone = once(client, "close");
+    const episodes = await world.episodesOf("w-page", 2);
+    for (const { environmentReturn, metadataJson, turns } of episodes) {
+      assert.equal(environmentReturn, 1);
+      assert.deepEqual(JSON.parse(metadataJson), { solution: "01" });
+      assert.equal(turns.length, 1);
+    }
+    await setPhase("w-page", RunPhase.COMPLETED);
+    assert.deepEqual(await gone, [0, null], "it ends with its run");
   });
 
   describe("against attackers", () => {

@@ -131,8 +131,10 @@ export class EpisodePool {
     for (const clients of this.#waitingClients.values()) for (const client of clients) client.leave();
   }
 
+  /** Ends everything. */
   close(): void {
     this.drain();
+    for (const episode of this.#episodes.values()) giveUp(episode, new ServiceStoppingError());
     this.#observer[Symbol.dispose]();
   }
 
