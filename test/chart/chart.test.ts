@@ -113,6 +113,11 @@ describe("the chart", { skip }, () => {
       /telemetry\.route is straight, but there is no receiver of spans/,
     ],
     [
+      "one address of sessions for several pods",
+      ["agentRollout.replicas=2", "agentRollout.sessionUrl=https://agents.example.org"],
+      /agentRollout\.sessionUrl is the address of one pod/,
+    ],
+    [
       "a claim and a ConfigMap for the same files",
       ["storage.files.existingClaim=a", "storage.files.configMap=b"],
       /storage.files/,
@@ -246,6 +251,8 @@ for (const profile of PROFILES) {
       const { env } = podOf(manifests, "agent-rollout").containers[0];
       const at = (name: string) => env.findIndex((each: Manifest) => each.name === name);
       assert.equal(env[at("HONE_SESSION_URL")].value, "http://$(HONE_POD_ADDRESS):8080");
+      const swarmKey = { secretKeyRef: { name: "hone-swarm", key: "key" } };
+      assert.deepEqual(env[at("HONE_SWARM_KEY")]?.valueFrom, profile === "hardened" ? swarmKey : undefined);
       // A variable must come before others that refer to it.
       assert.ok(at("HONE_POD_ADDRESS") >= 0 && at("HONE_POD_ADDRESS") < at("HONE_SESSION_URL"));
       const policy = manifests.find(

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type Manifest, render } from "./helm.ts";
-import { type AskedPod, manifestsOf, podsOf, program, SERVICES, skip } from "./profiles.ts";
+import { type AskedPod, manifestsOf, podOf, podsOf, program, SERVICES, skip } from "./profiles.ts";
 
 /** Clients of the bus in every profile that has one; the pod of `helm test` publishes a run if the engines are onnx. */
 const CLIENTS_OF_NATS = [...SERVICES, "test"].map((name) => `${name} -> nats:4222`);
@@ -55,6 +55,13 @@ describe("between the pods of a release", { skip }, () => {
 });
 
 describe("from outside the release", { skip }, () => {
+  test("gives the only pod the address at which agents outside of the cluster reach it", async () => {
+    const manifests = await render(program, { set: ["agentRollout.sessionUrl=https://agents.example.org"] });
+    const { env } = podOf(manifests, "agent-rollout").containers[0];
+    const { value } = env.find(({ name }: Manifest) => name === "HONE_SESSION_URL");
+    assert.equal(value, "https://agents.example.org");
+  });
+
   test("only agents reach agent-rollout's session port, browsers the pages, and KEDA the bus's monitor", async () => {
     assert.deepEqual(fromOutside(await manifestsOf("cpu")), []);
     assert.deepEqual(fromOutside(await manifestsOf("sglang-fsdp2")), ["keda -> nats:8222"]);

@@ -47,6 +47,9 @@ of a quarter of EPISODES each, 512 MiB at least (libs/messaging/src/payloads/pay
 {{- if and $values.agentRollout.keda.enabled (not $values.nats.enabled) (eq $values.agentRollout.keda.monitoringEndpoint "") -}}
 {{- fail "KEDA needs the monitoring address of a bus outside of the chart: set agentRollout.keda.monitoringEndpoint" -}}
 {{- end -}}
+{{- if and $values.agentRollout.sessionUrl (or $values.agentRollout.keda.enabled (gt (int $values.agentRollout.replicas) 1)) -}}
+{{- fail "agentRollout.sessionUrl is the address of one pod, where its sessions are: set agentRollout.replicas to 1 and agentRollout.keda.enabled to false, or leave the address out" -}}
+{{- end -}}
 {{- $engine := $values.inferenceGateway.engine -}}
 {{- if and (ne $engine.kind "onnx") (lt (int $engine.gpu.count) 1) -}}
 {{- fail (printf "the engine %s needs a GPU: set inferenceGateway.engine.gpu.count to at least 1" $engine.kind) -}}

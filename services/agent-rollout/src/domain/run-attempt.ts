@@ -33,24 +33,15 @@ import {
   Outcome,
   type RetryableError,
   rolloutIdOf,
-  slotKey,
   TerminalError,
   turnSeed,
 } from "@hone/core";
-import {
-  Attr,
-  AttrValue,
-  type Context,
-  contextOf,
-  recordError,
-  type Span,
-  SpanName,
-  withSpan,
-} from "@hone/telemetry";
+import { type Context, contextOf, recordError, type Span, SpanName, withSpan } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
+import { type AttemptEnd, type AttemptRecord, describeEnd, spanAttributesOf } from "./attempt-end.ts";
 import type { Endpoints } from "./endpoints.ts";
 import { playToEnd } from "./play-to-end.ts";
-import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
+import type { RolloutJob } from "./rollout-job.ts";
 import { AttemptSessions } from "./sessions/attempt-sessions.ts";
 import type { SessionHost } from "./sessions/session-host.ts";
 import type { JobEpisodes } from "./swarm/job-episodes.ts";
@@ -85,23 +76,6 @@ export interface AttemptOptions {
   readonly episodes?: JobEpisodes | undefined;
 }
 
-/** The record of one attempt; the rollout adds the earlier attempts. */
-export type AttemptRecord = Omit<RolloutRecord, "failedAttempts">;
-
-/** How an attempt ended. */
-export type AttemptEnd =
-  | { readonly kind: "ended"; readonly record: AttemptRecord }
-  /** Something outside the agent failed. */
-  | {
-      readonly kind: "infra_failed";
-      readonly record: AttemptRecord;
-      readonly isRetryable: boolean;
-      /** How often a rollout may end an attempt like this before it counts as a failed one. */
-      readonly freeReturns: number;
-    }
-  /** One of Hone's own parts was missing, so nothing is published and the job goes back to the queue. */
-  | { readonly kind: "given_back"; readonly error: unknown };
-
 /** An environment that takes longer to close is left to the garbage collector. */
 const CLOSE_DEADLINE_MS = 5_000;
 
@@ -116,10 +90,10 @@ export function runAttempt(
 ): Promise<AttemptEnd> {
   return withSpan(
     SpanName.invokeAgent(job.agentName),
-    { parent: options.trace, attributes: attributesOf(job, options.attempt) },
+    { parent: options.trace, attributes: spanAttributesOf(job, options.attempt) },
     async (span) => {
       const end = await runTraced(job, parts, { ...options, trace: contextOf(span, options.trace) }, span);
-      describe(span, end);
+      describeEnd(span, end);
       return end;
     },
   );
@@ -325,37 +299,4 @@ async function close(environment: RolloutEnvironment | undefined, span: Span): P
     // The episode is recorded already, so the error is only noted in the trace.
     recordError(span, error);
   }
-}
-
-function attributesOf(job: RolloutJob, attempt: number) {
-  const rolloutId = rolloutIdOf(job.runId, job.slot);
-  return {
-    [Attr.genAiOperation]: AttrValue.operationInvokeAgent,
-    [Attr.genAiAgentName]: job.agentName,
-    [Attr.genAiConversationId]: rolloutId,
-    [Attr.runId]: job.runId,
-    [Attr.slot]: slotKey(job.slot),
-    [Attr.step]: job.slot.step,
-    [Attr.split]: job.slot.split,
-    [Attr.groupId]: groupIdOf(job.runId, job.slot),
-    [Attr.rolloutId]: rolloutId,
-    [Attr.taskId]: job.task.id,
-    [Attr.attempt]: attempt,
-  };
-}
-
-function describe(span: Span, end: AttemptEnd): void {
-  if (!span.isRecording()) return;
-  if (end.kind === "given_back") {
-    recordError(span, end.error);
-    return;
-  }
-  const { record } = end;
-  span.setAttributes({
-    [Attr.outcome]: record.outcome,
-    [Attr.turnCount]: record.turns.length,
-    [Attr.sampleCount]: record.samples.length,
-    [Attr.environmentReturn]: record.environmentReturn,
-    ...(record.reason !== "" && { [Attr.outcomeReason]: record.reason }),
-  });
 }
