@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
@@ -8,6 +10,7 @@ import { eventually } from "@hone/testing";
 import { complaintsAbout } from "../kill/compare-outcomes.ts";
 import { type RunOutcome, readOutcome } from "../kill/run-outcome.ts";
 import { failureOf } from "../support/failure.ts";
+import { findPython } from "../support/find-python.ts";
 import { publishRequest, untilEnded } from "../support/follow.ts";
 import { serviceUrl } from "../support/scrape.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
@@ -29,6 +32,9 @@ const UNRELIABLE_CLIENTS = 5;
 const LEASE_MS = 1_500;
 const RUN_DEADLINE_MS = 120_000;
 const KEY = "a-key-of-the-operator";
+
+const python = findPython("urllib", "request");
+if (python === undefined) console.warn("SKIPPED: the client in Python is not run, as there is no python3");
 
 async function smallRun(): Promise<RunConfig> {
   const example = parseRunFile(await readFile(path.join(EXAMPLE, "run.yaml"), "utf8"));
@@ -99,6 +105,32 @@ describe("two hundred episodes of twenty clients", { timeout: 500_000 }, () => {
       rollouts.some(({ reward }) => reward === 0),
       "some answers are wrong",
     );
+  });
+
+  test("train the same where the clients of the example play them, in TypeScript and in Python", async () => {
+    const run = await smallRun();
+    const runId = runIdOf(run.name, await publishRequest(stack.bus, JSON.stringify(run)));
+    await eventually("the run to be known", async () => (await stack.hone("status")).output.includes(runId));
+    const env = {
+      ...process.env,
+      HONE_SWARM_URL: serviceUrl(stack, "agent-rollout"),
+      HONE_SWARM_KEY: KEY,
+      HONE_SWARM_RUN: runId,
+    };
+    const clients = [
+      [process.execPath, "client.ts"],
+      ...(python === undefined ? [] : [[python, "client.py"]]),
+    ].map(([program = "", file = ""]) =>
+      spawn(program, [path.join(EXAMPLE, file)], { env, stdio: ["ignore", "inherit", "inherit"] }),
+    );
+    const ends = clients.map((client) => once(client, "close"));
+    try {
+      await untilEnded(stack, runId, RUN_DEADLINE_MS);
+      assert.deepEqual(complaintsAbout(await readOutcome(stack, runId), undisturbed), []);
+      for (const end of await Promise.all(ends)) assert.deepEqual(end, [0, null]);
+    } finally {
+      for (const client of clients) client.kill("SIGKILL");
+    }
   });
 
   test("of which a quarter vanish, die or answer late train the same, and nothing counts twice", async () => {
