@@ -78,7 +78,7 @@ export {
   openRewardsOf,
   runsWithRewards,
 } from "./rewards/open-rewards.ts";
-export { givenRewardKey, OPEN_REWARDS, openRewardKey } from "./rewards/reward-keys.ts";
+export { givenRewardKey, OPEN_REWARDS, openRewardKey, rewardedRunKey } from "./rewards/reward-keys.ts";
 export { accountOf, type BusAccount, busAccounts, STREAMS_ACCOUNT, usersIn } from "./rights/bus-accounts.ts";
 export {
   BUS_USERS,

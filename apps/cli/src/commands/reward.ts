@@ -69,7 +69,8 @@ function readReward(run: string, rollout: string, text: string | undefined): { s
   const value = Number(text);
   if (text === undefined || text.trim() === "" || !Number.isFinite(value)) {
     const found = text === undefined ? "none was given" : `"${text}" is none`;
-    throw new UsageError(`a reward is a number, and ${found}; write hone reward ${run} ${rollout} 1`);
+    const example = `hone reward ${run} ${rollout} 1`;
+    throw new UsageError(`a reward is a number, and ${found}; write ${example}, and a negative one after --`);
   }
   return { slot, value };
 }

@@ -5,7 +5,13 @@ import { type RolloutRewards, RolloutRewardsSchema } from "@hone/proto-gen/judge
 import type { Bus } from "../bus.ts";
 import { translateBusError } from "../errors.ts";
 import { latestMessage } from "../follow/follow-messages.ts";
-import { givenSubjects, openSubjects, REWARDS_STREAM, runOfOpenSubject } from "./reward-keys.ts";
+import {
+  givenSubjects,
+  openSubjects,
+  REWARDS_STREAM,
+  runOfRewardSubject,
+  runSubjects,
+} from "./reward-keys.ts";
 
 /** The rollouts of a run that wait for rewards. */
 export interface OpenRewards {
@@ -22,7 +28,7 @@ const READ_WINDOW = 256;
 /** @throws {BusUnavailableError} when the server does not answer. */
 export async function openRewardsOf(bus: Bus, run: string): Promise<OpenRewards> {
   try {
-    const { subjects, lastRevision } = await openKeys(bus, run);
+    const { subjects, lastRevision } = await keysOf(bus, openSubjects(run));
     const rollouts: RolloutRewards[] = [];
     let firstRevision = lastRevision + 1;
     for (let from = 0; from < subjects.length; from += READ_WINDOW) {
@@ -41,11 +47,13 @@ export async function openRewardsOf(bus: Bus, run: string): Promise<OpenRewards>
   }
 }
 
-/** @returns the runs that have open rewards, or had some that nobody has dropped yet. */
+/** @returns the runs about whose rewards something is kept. */
 export async function runsWithRewards(bus: Bus): Promise<string[]> {
   try {
-    const { subjects } = await openKeys(bus, "*");
-    return [...new Set(subjects.map(runOfOpenSubject))];
+    // What a judge adds while the rewards of its run are dropped is found by its open key.
+    const kinds = [runSubjects("*"), openSubjects("*")];
+    const keys = await Promise.all(kinds.map((filter) => keysOf(bus, filter)));
+    return [...new Set(keys.flatMap(({ subjects }) => subjects.map(runOfRewardSubject)))];
   } catch (error) {
     throw translateBusError(error, "look for runs with rewards", REWARDS_STREAM);
   }
@@ -55,6 +63,7 @@ export async function runsWithRewards(bus: Bus): Promise<string[]> {
 export async function dropRewards(bus: Bus, run: string): Promise<void> {
   await purge(bus, givenSubjects(run));
   await purge(bus, openSubjects(run));
+  await purge(bus, runSubjects(run));
 }
 
 /** Removes the messages that only say that a key of a run was removed, as far as no open rollout comes before them. */
@@ -74,7 +83,7 @@ async function purge(bus: Bus, filter: string, seq?: number): Promise<void> {
   }
 }
 
-async function openKeys(bus: Bus, run: string): Promise<{ subjects: string[]; lastRevision: number }> {
-  const { state } = await bus.manager.streams.info(REWARDS_STREAM, { subjects_filter: openSubjects(run) });
+async function keysOf(bus: Bus, filter: string): Promise<{ subjects: string[]; lastRevision: number }> {
+  const { state } = await bus.manager.streams.info(REWARDS_STREAM, { subjects_filter: filter });
   return { subjects: Object.keys(state.subjects ?? {}), lastRevision: state.last_seq };
 }

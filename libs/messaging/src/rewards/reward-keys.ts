@@ -3,9 +3,10 @@
  *
  *   open.<run>.<slot>     a finished rollout that is not scored yet, as it waits for rewards
  *   given.<run>.<slot>    the rewards of one that is scored, so that a repeated request is recognised until the run ends
+ *   run.<run>             says that the run has keys here; its value has no meaning
  *   clock                 has no meaning; its writing tells the time of the bus (bus-time.ts)
  *
- * Only the judge writes them. Two kinds of keys, as the open ones are listed often and the others only grow in number.
+ * Only the judge writes them. The open keys are listed often, the others of a rollout only grow in number and are never listed.
  */
 
 import { type Slot, slotKey } from "@hone/core";
@@ -14,6 +15,7 @@ import { BucketName } from "../streams/streams.ts";
 /** The first token of keys of rollouts that wait. */
 export const OPEN_REWARDS = "open";
 const GIVEN = "given";
+const RUN = "run";
 export const CLOCK_KEY = "clock";
 /** The stream below the bucket. */
 export const REWARDS_STREAM = `KV_${BucketName.rewards}`;
@@ -28,6 +30,16 @@ export function givenRewardKey(runId: string, slot: Slot): string {
   return `${GIVEN}.${runId}.${slotKey(slot)}`;
 }
 
+/** Written before a run's other keys. */
+export function rewardedRunKey(runId: string): string {
+  return `${RUN}.${runId}`;
+}
+
+/** @returns the subject of the key of a run, or of all runs' for `"*"`. */
+export function runSubjects(runId: string | "*"): string {
+  return `${PREFIX}${RUN}.${runId}`;
+}
+
 /** @returns the subjects of a run's open keys, or of all runs' for `"*"`. */
 export function openSubjects(runId: string | "*"): string {
   return runId === "*" ? `${PREFIX}${OPEN_REWARDS}.>` : `${PREFIX}${OPEN_REWARDS}.${runId}.>`;
@@ -37,7 +49,7 @@ export function givenSubjects(runId: string): string {
   return `${PREFIX}${GIVEN}.${runId}.>`;
 }
 
-/** @returns the run in the subject of an open key. */
-export function runOfOpenSubject(subject: string): string {
+/** @returns the run in the subject of an open key, or of the key of a run. */
+export function runOfRewardSubject(subject: string): string {
   return subject.slice(PREFIX.length).split(".")[1] ?? "";
 }

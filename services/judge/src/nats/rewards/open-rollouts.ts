@@ -22,6 +22,7 @@ import {
   openRewardKey,
   publishStored,
   RevisionConflictError,
+  rewardedRunKey,
   subjects,
 } from "@hone/messaging";
 import { type RolloutRewards, RolloutRewardsSchema } from "@hone/proto-gen/judge";
@@ -85,6 +86,7 @@ export class OpenRollouts {
       const found = await this.find(runId, slot);
       const next = found === undefined ? entry : successorOf(found.entry.value, entry, found.isScored);
       if (next === undefined) return;
+      await this.#bucket.put(rewardedRunKey(runId), create(RolloutRewardsSchema)); // the trainer finds the run by it
       const revision = found === undefined || found.isScored ? 0 : found.entry.revision;
       try {
         await this.#bucket.compareAndSet(openRewardKey(runId, slot), next, revision);
