@@ -36,6 +36,7 @@ export type {
   EnvironmentContext,
   EnvironmentDefinition,
   EnvironmentDescription,
+  EnvironmentFrame,
   EnvironmentInfo,
   EnvironmentMessage,
   EnvironmentReset,
@@ -86,7 +87,7 @@ export { streamAnswer } from "./policies/stream-answer.ts";
 export { AttemptClock } from "./rollout/attempt-clock.ts";
 export type { ConversationRecord, PreparedCall, RecordedTurn } from "./rollout/conversation.ts";
 export { Conversation } from "./rollout/conversation.ts";
-export { RolloutEnvironment } from "./rollout/rollout-environment.ts";
+export { nameOfState, RolloutEnvironment } from "./rollout/rollout-environment.ts";
 export type { ObservedCall, RolloutObserver } from "./rollout/rollout-observer.ts";
 export type { ReadAnswer, ToolCallFormat, ToolCallFormatName } from "./tool-calls/formats.ts";
 export {

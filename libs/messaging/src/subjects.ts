@@ -12,6 +12,7 @@
  *   hone.v1.rollout.job.<run>                       stream JOBS
  *   hone.v1.rollout.finished.<run>                  stream EPISODES
  *   hone.v1.rollout.scored.<run>                    stream EPISODES
+ *   hone.v1.rollout.render                          request
  *   hone.v1.policy.generate.<model>.<replica>       request, streamed reply
  *   hone.v1.policy.abort.<model>.<replica>          message without reply; its body is the request id
  *   hone.v1.judge.score                             request
@@ -100,6 +101,7 @@ export const subjects = {
   rolloutJob: (run: string | "*") => `${PREFIX}.rollout.job.${run === "*" ? run : token(run)}`,
   rolloutFinished: (run: string | "*") => `${PREFIX}.rollout.finished.${run === "*" ? run : token(run)}`,
   rolloutScored: (run: string | "*") => `${PREFIX}.rollout.scored.${run === "*" ? run : token(run)}`,
+  rolloutRender: () => `${PREFIX}.rollout.render`,
   generate: (model: string | "*", replica: string) =>
     `${PREFIX}.policy.generate.${model === "*" ? model : token(model)}.${token(replica)}`,
   abort: (model: string | "*", replica: string) =>

@@ -6,8 +6,16 @@
  */
 
 import { BusPolicy, ReplicaDirectory } from "@hone/agents";
-import { REPLICA_TTL_MS, respond, subjects, ValidatingService } from "@hone/messaging";
-import { ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
+import {
+  BucketName,
+  openBucket,
+  REPLICA_TTL_MS,
+  respond,
+  subjects,
+  ValidatingService,
+} from "@hone/messaging";
+import { RenderReplySchema, RenderRequestSchema } from "@hone/proto-gen/rollout";
+import { RunStateSchema, ValidateReplySchema, ValidateRequestSchema } from "@hone/proto-gen/run";
 import {
   type HttpHandler,
   READY,
@@ -22,6 +30,7 @@ import { Tokenizers } from "./domain/tokenizers.ts";
 import { type EpisodeRoutesOptions, episodeRoutes } from "./http/episode-routes.ts";
 import { type SessionRoutesOptions, sessionRoutes } from "./http/session-routes.ts";
 import { ActiveRuns } from "./nats/active-runs.ts";
+import { renderer } from "./nats/answer-render.ts";
 import { answerValidate } from "./nats/answer-validate.ts";
 import { consumeJobs } from "./nats/consume-jobs.ts";
 import { BusLaterRewards } from "./nats/later-rewards.ts";
@@ -59,6 +68,15 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
       onError: (error, subject) => logger.error("a request could not be answered", { subject, error }),
     },
   );
+  const answerRender = renderer({
+    modules: parts.modules,
+    states: await openBucket(bus, BucketName.runState, RunStateSchema),
+  });
+  const painter = respond(bus, subjects.rolloutRender(), RenderRequestSchema, RenderReplySchema, {
+    queue: "agent-rollout",
+    handle: async ({ message, reply }) => reply(await answerRender(message)),
+    onError: (error, subject) => logger.error("a request could not be answered", { subject, error }),
+  });
   const consumer = consumeJobs(bus, {
     runs,
     episodes,
@@ -88,7 +106,7 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
     readiness: () => READY,
     async drain(signal) {
       episodes.drain();
-      const drained = Promise.all([consumer.drain(), validator.drain()]);
+      const drained = Promise.all([consumer.drain(), validator.drain(), painter.drain()]);
       const isOver = Promise.withResolvers<void>();
       const onAbort = () => isOver.resolve();
       signal.addEventListener("abort", onAbort, { once: true });

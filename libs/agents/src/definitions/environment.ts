@@ -105,6 +105,11 @@ export interface Environment {
   describe?(format?: ActionFormat): EnvironmentDescription;
   /** The legal actions in the current state, for scripted policies; absent = the environment cannot list them. */
   legalActions?(): readonly string[];
+  /**
+   * Draws the current state. It is not called while a rollout is played: episodes that somebody wants to see are played again with
+   * the recorded actions. Absent or undefined = the observation is shown.
+   */
+  render?(): Promise<EnvironmentFrame | undefined> | EnvironmentFrame | undefined;
   /** Releases its resources. */
   close?(): Promise<void> | void;
 }
@@ -115,10 +120,20 @@ export interface EnvironmentContext {
   readonly keys: BoundKeys;
 }
 
+/** How an environment draws its state, for people; models are shown the observation. */
+export type EnvironmentFrame =
+  | { readonly kind: "text"; readonly text: string }
+  /** A complete SVG document with width and height. Its `<title>` says in words what can be seen. */
+  | { readonly kind: "svg"; readonly svg: string }
+  /** A PNG file. */
+  | { readonly kind: "png"; readonly bytes: Uint8Array };
+
 /** How to make an environment. */
 export interface EnvironmentDefinition<Config> {
   /** Checks the task's configuration and fills in defaults. */
   readonly configSchema: z.ZodType<Config>;
+  /** Whether it acts outside of this process, so that an episode is not played again to be looked at. @default false */
+  readonly isRemote?: boolean;
   /**
    * Makes one without starting or asking anything: a run's environments are also made to check them.
    * @throws {InvalidInputError} where a key of the configuration cannot be used here.
@@ -132,6 +147,7 @@ export function defineEnvironment<Config>(
 ): EnvironmentDefinition<unknown> {
   return {
     configSchema: definition.configSchema,
+    isRemote: definition.isRemote ?? false,
     create: (config, context) => definition.create(config as Config, context),
   };
 }

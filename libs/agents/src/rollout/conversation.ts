@@ -36,6 +36,8 @@ export interface RecordedTurn {
   reward: number | undefined;
   /** Info of the environment and of the call itself, such as its role. */
   info: EnvironmentInfo | undefined;
+  /** The actions that the environment was given after this call, in order; absent = none. */
+  actions?: string[];
 }
 
 /** A call that is ready to be sent. */

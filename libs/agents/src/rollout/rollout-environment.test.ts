@@ -82,3 +82,24 @@ test("a turn is recorded with the state in which it acted: what the environment 
   assert.equal(again, gate);
   assert.notEqual(end, gate);
 });
+
+test("a turn is recorded with the actions that the environment was given, which may be none or several", async () => {
+  const hasty = defineAgent({
+    configSchema: z.strictObject({}),
+    needsEnvironment: true,
+    buildGraph: () => undefined,
+    async run(_graph, { model, environment }) {
+      await environment!.reset();
+      await model.invoke([new HumanMessage("think")]);
+      await model.invoke([new HumanMessage("act")]);
+      await environment!.step("heads");
+      await environment!.step("");
+      return {};
+    },
+  });
+  const { turns } = await playAgent(hasty, { environment: { definition: coin }, answers: ["heads"] });
+  assert.deepEqual(
+    turns.map(({ actions }) => actions),
+    [undefined, ["heads", ""]],
+  );
+});

@@ -1,6 +1,6 @@
 /**
  * The environment of one attempt: seeded by its task, each step a span, its reward and info in the record of the turn
- * that acted, with the state in which it did.
+ * that acted, with the state in which it did and the action, so that the episode can be played again.
  */
 
 import { hash } from "node:crypto";
@@ -59,6 +59,11 @@ export class RolloutEnvironment implements AgentEnvironment {
     this.#observer = options.observer;
   }
 
+  /** Name of the state to which the last action, or the reset, led; undefined before the reset. */
+  get state(): string | undefined {
+    return this.#state;
+  }
+
   /** The session whose turns the rewards belong to. */
   attach(session: ModelSession): void {
     this.#session = session;
@@ -79,6 +84,8 @@ export class RolloutEnvironment implements AgentEnvironment {
     if (turn !== undefined) {
       // Info that the call itself recorded, such as its role, is kept. The state is the one before the step.
       turn.info = { ...turn.info, ...step.info, [TurnInfo.state]: this.#state ?? null };
+      turn.actions ??= [];
+      turn.actions.push(action);
     }
     this.#state = nameOfState(step);
     this.#observer?.onStep(action, step, turn);
@@ -145,7 +152,7 @@ export class RolloutEnvironment implements AgentEnvironment {
 const DIGEST_DIGITS = 16;
 
 /** What the environment calls its state, or a digest of what it showed. */
-function nameOfState({ observation, info }: EnvironmentReset): string {
+export function nameOfState({ observation, info }: EnvironmentReset): string {
   const named = info[TurnInfo.state];
   if (typeof named === "string") return named;
   return hash("sha256", observation, "hex").slice(0, DIGEST_DIGITS);

@@ -22,6 +22,7 @@ const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] 
   ["hone.v1.rollout.job.r", "trainer"],
   ["hone.v1.rollout.finished.r", "agent-rollout"],
   ["hone.v1.rollout.scored.r", "judge"],
+  ["hone.v1.rollout.render", "tracer"],
   ["hone.v1.event.r.ended", "trainer"],
   ["hone.v1.policy.generate.m.r", "agent-rollout"],
   ["hone.v1.judge.group", "trainer"],

@@ -71,6 +71,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         subjects.judgeReward(RewardGiver.session),
       ],
       subscribe: [
+        subjects.rolloutRender(),
         subjects.validate("agent-rollout"),
         subjects.serviceHealth("agent-rollout"),
         RUN_STATES,
@@ -146,6 +147,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...Object.values(EventSinkDurable).flatMap((sink) => durable(StreamName.events, sink)),
         ...read("KV_RUN_STATE", StreamName.dead),
         "$JS.API.CONSUMER.INFO.*.*",
+        subjects.rolloutRender(),
         ...health,
       ],
       subscribe: [subjects.serviceHealth("tracer"), RUN_STATES, inbox("tracer")],

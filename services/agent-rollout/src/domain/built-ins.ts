@@ -53,6 +53,7 @@ registerEnvironment("webshop", {
 
 registerEnvironment("environment_service", {
   configSchema: environmentServiceConfigSchema,
+  isRemote: true,
   create: makeEnvironmentService,
 });
 

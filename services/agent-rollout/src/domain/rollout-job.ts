@@ -81,6 +81,8 @@ export interface RolloutRecord {
   readonly toolUses: readonly ToolUse[];
   /** Sum of the environment's rewards. */
   readonly environmentReturn: number;
+  /** Name of the state in which the environment was left; undefined = there was none, or it was not reset. */
+  readonly environmentState?: string | undefined;
   /** Why the earlier attempts failed. */
   readonly failedAttempts: readonly string[];
   readonly durationMs: number;

@@ -203,6 +203,7 @@ async function runTraced(
       (sum, each) => sum + each.totalReward,
       environment?.totalReward ?? 0,
     ),
+    environmentState: environment?.state,
     durationMs: clock.spentMs,
     generationMs: session?.generationMs ?? 0,
     sessionKeyDigests: sessions?.rewardKeyDigests() ?? [],

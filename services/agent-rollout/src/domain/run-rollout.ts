@@ -11,20 +11,16 @@
 import {
   type AgentCatalog,
   type AgentModules,
-  checkConfig,
-  type Environment,
-  type EnvironmentContext,
-  environmentOf,
-  type ModuleExports,
   type Policy,
   type RolloutObserver,
   scriptOf,
 } from "@hone/agents";
-import { describeError, InvalidInputError, Outcome, parseJson, pause, TerminalError } from "@hone/core";
+import { describeError, Outcome, pause, TerminalError } from "@hone/core";
 import type { Context } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
 import { chooseAgent } from "./agent-choice.ts";
 import type { Endpoints } from "./endpoints.ts";
+import { environmentMaker } from "./environment-maker.ts";
 import { UnusableJobError } from "./errors.ts";
 import type { RolloutJob, RolloutRecord } from "./rollout-job.ts";
 import { type AttemptParts, runAttempt } from "./run-attempt.ts";
@@ -136,40 +132,6 @@ async function partsOf(job: RolloutJob, dependencies: RolloutDependencies): Prom
       : dependencies.endpoints.policyOf(job.endpoint, renderer);
   const { sessions, endpoints } = dependencies;
   return { agent, script, makeEnvironment, policy, renderer, sessions, endpoints };
-}
-
-function environmentMaker(
-  { name, configJson }: { name: string; configJson: string },
-  own: ModuleExports | undefined,
-  context: EnvironmentContext,
-): () => Environment {
-  const definition = environmentOf(name, own?.environments);
-  if (definition === undefined) throw new UnusableJobError(`its environment "${name}" is unknown`);
-  const checked = checkConfig(definition.configSchema, parseConfig(configJson));
-  if (checked.kind === "invalid") {
-    const [problem] = checked.problems;
-    throw new UnusableJobError(
-      `the environment's ${problem?.path.join(".") || "configuration"} is ${JSON.stringify(problem?.value)}; it must be ${problem?.allowed}`,
-    );
-  }
-  return () => {
-    try {
-      return definition.create(checked.config, context);
-    } catch (error) {
-      if (!(error instanceof InvalidInputError)) throw error;
-      throw new UnusableJobError(`its environment cannot be made: ${error.message}`, { cause: error });
-    }
-  };
-}
-
-function parseConfig(json: string): unknown {
-  try {
-    return json === "" ? {} : parseJson(json);
-  } catch (cause) {
-    throw new UnusableJobError(`the environment's configuration is not JSON: ${json.slice(0, 80)}`, {
-      cause,
-    });
-  }
 }
 
 /** The record of a job for which no attempt can be made, or no further one. */

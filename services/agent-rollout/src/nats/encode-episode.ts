@@ -31,6 +31,7 @@ export function encodeEpisode(job: WireJob, record: RolloutRecord): Episode {
     metrics: record.metrics,
     metadataJson: JSON.stringify(record.metadata),
     environmentReturn: record.environmentReturn,
+    environmentState: record.environmentState ?? "",
     failedAttempts: [...record.failedAttempts],
     durationMs: record.durationMs,
     generationMs: record.generationMs,
@@ -62,6 +63,7 @@ function encodeTurn(turn: RecordedTurn): Turn {
     responseText: turn.responseText,
     finishReason: turn.finishReason,
     infoJson: turn.info === undefined ? "{}" : JSON.stringify(turn.info),
+    actions: (turn.actions ?? []).map((text) => (text === turn.responseText ? {} : { text })),
     ...(turn.reward !== undefined && { reward: turn.reward }),
   });
 }

@@ -12,6 +12,7 @@ import type {
   ActionFormat,
   Environment,
   EnvironmentDescription,
+  EnvironmentFrame,
   EnvironmentReset,
   EnvironmentStep,
 } from "@hone/agents";
@@ -64,6 +65,10 @@ export class SlowEnvironment implements Environment {
 
   legalActions(): readonly string[] {
     return this.#inner.legalActions?.() ?? [];
+  }
+
+  render(): Promise<EnvironmentFrame | undefined> | EnvironmentFrame | undefined {
+    return this.#inner.render?.();
   }
 
   async close(): Promise<void> {

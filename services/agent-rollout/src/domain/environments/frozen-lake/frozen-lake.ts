@@ -14,6 +14,7 @@ import type {
   ActionFormat,
   Environment,
   EnvironmentDescription,
+  EnvironmentFrame,
   EnvironmentInfo,
   EnvironmentReset,
   EnvironmentStep,
@@ -23,6 +24,7 @@ import { z } from "zod";
 import { runningEpisode } from "../running-episode.ts";
 import { StepTally } from "../step-tally.ts";
 import { AGENTJET_HINT, describeLake, LAKE_PRESETS, LAKE_SYMBOLS, type LakeSymbols } from "./description.ts";
+import { drawLakeSvg } from "./draw-lake-svg.ts";
 import { cellAfter, drawLake, type Lake, MOVES, type Move, moveNamed } from "./lake.ts";
 
 export const frozenLakeConfigSchema = z.strictObject({
@@ -83,7 +85,7 @@ export class FrozenLake implements Environment {
       player: lake.start,
       isOver: false,
     };
-    return { observation: this.#render(this.#episode), info: this.#stateInfo(this.#episode, true) };
+    return { observation: this.#observe(this.#episode), info: this.#stateInfo(this.#episode, true) };
   }
 
   step(action: string): EnvironmentStep {
@@ -102,7 +104,7 @@ export class FrozenLake implements Environment {
     const truncated = !terminated && tally.steps >= maxSteps;
     episode.isOver = terminated || truncated;
     return {
-      observation: this.#render(episode),
+      observation: this.#observe(episode),
       reward: isAtGoal ? 1 : move === undefined ? formatPenalty : 0,
       terminated,
       truncated,
@@ -132,8 +134,14 @@ export class FrozenLake implements Environment {
     return MOVES.filter((move) => cellAfter(lake, player, move) !== player);
   }
 
-  #render({ lake, player }: Episode): string {
-    return render(lake, player, LAKE_SYMBOLS[this.#config.preset]);
+  render(): EnvironmentFrame | undefined {
+    if (this.#episode === undefined) return undefined;
+    const { lake, player } = this.#episode;
+    return { kind: "svg", svg: drawLakeSvg(lake, player) };
+  }
+
+  #observe({ lake, player }: Episode): string {
+    return observe(lake, player, LAKE_SYMBOLS[this.#config.preset]);
   }
 
   #stateInfo({ lake, player }: Episode, isEffective: boolean): EnvironmentInfo {
@@ -160,7 +168,7 @@ function slip(meant: Move, random: Pick<Random, "nextInt">): Move {
 }
 
 /** F1 */
-function render(lake: Lake, player: number, { cells, padding: [before, after] }: LakeSymbols): string {
+function observe(lake: Lake, player: number, { cells, padding: [before, after] }: LakeSymbols): string {
   const { size } = lake;
   const rows: string[] = [];
   for (let row = 0; row < size; row++) {

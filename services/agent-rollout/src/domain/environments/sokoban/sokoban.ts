@@ -16,6 +16,7 @@ import type {
   ActionFormat,
   Environment,
   EnvironmentDescription,
+  EnvironmentFrame,
   EnvironmentInfo,
   EnvironmentReset,
   EnvironmentStep,
@@ -24,6 +25,7 @@ import { z } from "zod";
 import { runningEpisode } from "../running-episode.ts";
 import { StepTally } from "../step-tally.ts";
 import { describeSokoban } from "./description.ts";
+import { drawRoomSvg } from "./draw-room-svg.ts";
 import { drawRoom } from "./rooms/draw-room.ts";
 import { Ground, MOVES, moveNamed, offsetsOf, type Room, targetsOf } from "./rooms/room.ts";
 import { type SokobanSymbols, symbolsOf, symbolsSchema } from "./symbols.ts";
@@ -100,7 +102,7 @@ export class Sokoban implements Environment {
   reset(seed: number): EnvironmentReset {
     const episode = beginIn(this.#roomOf(seed));
     this.#episode = episode;
-    return { observation: this.#render(episode), info: this.#stateInfo(episode) };
+    return { observation: this.#observe(episode), info: this.#stateInfo(episode) };
   }
 
   step(action: string): EnvironmentStep {
@@ -120,7 +122,7 @@ export class Sokoban implements Environment {
     if (success) reward += SOLVED_REWARD;
     if (move === undefined) reward += this.#config.formatPenalty;
     return {
-      observation: this.#render(episode),
+      observation: this.#observe(episode),
       reward,
       terminated: success,
       truncated,
@@ -150,8 +152,22 @@ export class Sokoban implements Environment {
     return MOVES.filter((_move, number) => canMove(episode, episode.offsets[number]!));
   }
 
+  render(): EnvironmentFrame | undefined {
+    const episode = this.#episode;
+    if (episode === undefined) return undefined;
+    const { room, targets, boxesOnTarget, player } = episode;
+    const svg = drawRoomSvg({
+      rows: room.rows,
+      columns: room.columns,
+      numBoxes: targets.length,
+      boxesOnTarget,
+      kindAt: (cell) => kindAt(episode, cell, cell === player),
+    });
+    return { kind: "svg", svg };
+  }
+
   /** K1 */
-  #render(episode: Episode): string {
+  #observe(episode: Episode): string {
     const { rows, columns } = episode.room;
     let text = "";
     for (let cell = 0; cell < rows * columns; cell++) {

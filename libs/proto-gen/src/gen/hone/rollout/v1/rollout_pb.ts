@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file hone/rollout/v1/rollout.proto.
  */
 export const file_hone_rollout_v1_rollout: GenFile = /*@__PURE__*/
-  fileDesc("Ch1ob25lL3JvbGxvdXQvdjEvcm9sbG91dC5wcm90bxIPaG9uZS5yb2xsb3V0LnYxIkAKBFNsb3QSDQoFc3BsaXQYASABKAkSDAoEc3RlcBgCIAEoDRIMCgR0YXNrGAMgASgNEg0KBWluZGV4GAQgASgNIoABCghTYW1wbGluZxITCgt0ZW1wZXJhdHVyZRgBIAEoARINCgV0b3BfcBgCIAEoARINCgV0b3BfaxgDIAEoDRIWCg5tYXhfbmV3X3Rva2VucxgEIAEoDRINCgVtaW5fcBgFIAEoARIaChJyZXBldGl0aW9uX3BlbmFsdHkYBiABKAEiaQoNUm9sbG91dExpbWl0cxIRCgltYXhfdHVybnMYASABKA0SGgoSbWF4X2NvbnRleHRfdG9rZW5zGAIgASgNEhMKC2RlYWRsaW5lX21zGAMgASgNEhQKDG1heF9hdHRlbXB0cxgEIAEoDSKZBQoKUm9sbG91dEpvYhIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90EhAKCHJ1bl9zZWVkGAMgASgEEiMKBHRhc2sYBCABKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxISCgphZ2VudF9uYW1lGAUgASgJEh4KEWFnZW50X2NvbmZpZ19qc29uGAYgASgJSACIAQESHAoPc2NyaXB0ZWRfcG9saWN5GAcgASgJSAGIAQESKwoIc2FtcGxpbmcYCCABKAsyGS5ob25lLnJvbGxvdXQudjEuU2FtcGxpbmcSLgoGbGltaXRzGAkgASgLMh4uaG9uZS5yb2xsb3V0LnYxLlJvbGxvdXRMaW1pdHMSFgoObG93ZXN0X3ZlcnNpb24YCiABKA0SFwoPaGlnaGVzdF92ZXJzaW9uGAsgASgNEg4KBmN1cnNvchgNIAEoBBIYChB0b2tlbml6ZXJfZGlnZXN0GA4gASgJEhYKDnRva2VuaXplcl9wYXRoGA8gASgJEhUKDWFnZW50X21vZHVsZXMYECADKAkSMAoIZW5kcG9pbnQYESABKAsyGS5ob25lLnJvbGxvdXQudjEuRW5kcG9pbnRIAogBARISCgpyZXN1bXB0aW9uGBIgASgNEhoKDW1heF9zdGFsZW5lc3MYEyABKA1IA4gBARI1Cg5vbl9uZXdfdmVyc2lvbhgUIAEoDjIdLmhvbmUucm9sbG91dC52MS5Pbk5ld1ZlcnNpb25CFAoSX2FnZW50X2NvbmZpZ19qc29uQhIKEF9zY3JpcHRlZF9wb2xpY3lCCwoJX2VuZHBvaW50QhAKDl9tYXhfc3RhbGVuZXNzSgQIDBANIlYKCEVuZHBvaW50EhAKCGJhc2VfdXJsGAEgASgJEg0KBW1vZGVsGAIgASgJEhQKDGtleV92YXJpYWJsZRgDIAEoCRITCgtjb25jdXJyZW5jeRgEIAEoDSIzCgtWZXJzaW9uU3BhbhIPCgd2ZXJzaW9uGAEgASgNEhMKC3Rva2VuX2NvdW50GAIgASgNInAKBlNhbXBsZRIRCgl0b2tlbl9pZHMYASADKA0SEQoJbG9zc19tYXNrGAIgASgMEhAKCGxvZ3Byb2JzGAMgAygCEi4KCHZlcnNpb25zGAQgAygLMhwuaG9uZS5yb2xsb3V0LnYxLlZlcnNpb25TcGFuIscBCgRUdXJuEg0KBWluZGV4GAEgASgNEg4KBnNhbXBsZRgCIAEoDRIVCg1zYW1wbGVkX2JlZ2luGAMgASgNEhMKC3NhbXBsZWRfZW5kGAQgASgNEhMKC3Byb21wdF90ZXh0GAUgASgJEhUKDXJlc3BvbnNlX3RleHQYBiABKAkSFQoNZmluaXNoX3JlYXNvbhgHIAEoCRITCgZyZXdhcmQYCCABKAFIAIgBARIRCglpbmZvX2pzb24YCSABKAlCCQoHX3Jld2FyZCLTBAoHRXBpc29kZRIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90Eg8KB2F0dGVtcHQYAyABKA0SKQoHb3V0Y29tZRgEIAEoDjIYLmhvbmUucm9sbG91dC52MS5PdXRjb21lEg4KBnJlYXNvbhgFIAEoCRIoCgdzYW1wbGVzGAYgAygLMhcuaG9uZS5yb2xsb3V0LnYxLlNhbXBsZRIkCgV0dXJucxgHIAMoCzIVLmhvbmUucm9sbG91dC52MS5UdXJuEjYKB21ldHJpY3MYCCADKAsyJS5ob25lLnJvbGxvdXQudjEuRXBpc29kZS5NZXRyaWNzRW50cnkSFQoNbWV0YWRhdGFfanNvbhgJIAEoCRIjCgR0YXNrGAogASgLMhUuaG9uZS5kYXRhc2V0LnYxLlRhc2sSGgoSZW52aXJvbm1lbnRfcmV0dXJuGAwgASgBEhcKD2ZhaWxlZF9hdHRlbXB0cxgNIAMoCRITCgtkdXJhdGlvbl9tcxgOIAEoARIVCg1nZW5lcmF0aW9uX21zGA8gASgBEg4KBmN1cnNvchgQIAEoBBIrCgl0b29sX3VzZXMYESADKAsyGC5ob25lLnJvbGxvdXQudjEuVG9vbFVzZRISCgpyZXN1bXB0aW9uGBIgASgNEhsKE3Nlc3Npb25fa2V5X2RpZ2VzdHMYEyADKAwaLgoMTWV0cmljc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAFKBAgLEAwiRQoHVG9vbFVzZRIMCgRuYW1lGAEgASgJEg0KBWNhbGxzGAIgASgNEg4KBmZhaWxlZBgDIAEoDRINCgVlcnJvchgEIAEoCSIpCgpUdXJuUmV3YXJkEgwKBHR1cm4YASABKA0SDQoFdmFsdWUYAiABKAEizgEKBVNjb3JlEg0KBWp1ZGdlGAEgASgJEg4KBndlaWdodBgCIAEoARINCgV2YWx1ZRgDIAEoARI0CgdtZXRyaWNzGAQgAygLMiMuaG9uZS5yb2xsb3V0LnYxLlNjb3JlLk1ldHJpY3NFbnRyeRIxCgx0dXJuX3Jld2FyZHMYBSADKAsyGy5ob25lLnJvbGxvdXQudjEuVHVyblJld2FyZBouCgxNZXRyaWNzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ASJ9Cg9GaW5pc2hlZEVwaXNvZGUSEAoIcG9zaXRpb24YASABKAQSDgoGcnVuX2lkGAIgASgJEiMKBHNsb3QYAyABKAsyFS5ob25lLnJvbGxvdXQudjEuU2xvdBIPCgdhdHRlbXB0GAQgASgNEhIKCnJlc3VtcHRpb24YBSABKA0i4QEKDVNjb3JlZEVwaXNvZGUSKQoHZXBpc29kZRgBIAEoCzIYLmhvbmUucm9sbG91dC52MS5FcGlzb2RlEg4KBnJld2FyZBgCIAEoARImCgZzY29yZXMYAyADKAsyFi5ob25lLnJvbGxvdXQudjEuU2NvcmUSMgoIZmluaXNoZWQYBCABKAsyIC5ob25lLnJvbGxvdXQudjEuRmluaXNoZWRFcGlzb2RlEikKB291dGNvbWUYBSABKA4yGC5ob25lLnJvbGxvdXQudjEuT3V0Y29tZRIOCgZyZWFzb24YBiABKAkqxQEKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhUKEU9VVENPTUVfQ09NUExFVEVEEAESFQoRT1VUQ09NRV9UUlVOQ0FURUQQAhIYChRPVVRDT01FX0FHRU5UX0ZBSUxFRBADEhUKEU9VVENPTUVfVElNRURfT1VUEAQSGAoUT1VUQ09NRV9JTkZSQV9GQUlMRUQQBRIVChFPVVRDT01FX0NBTkNFTExFRBAGEhEKDU9VVENPTUVfU1RBTEUQByqAAQoMT25OZXdWZXJzaW9uEh4KGk9OX05FV19WRVJTSU9OX1VOU1BFQ0lGSUVEEAASHAoYT05fTkVXX1ZFUlNJT05fUkVDT01QVVRFEAESFwoTT05fTkVXX1ZFUlNJT05fS0VFUBACEhkKFU9OX05FV19WRVJTSU9OX0ZJTklTSBADYgZwcm90bzM", [file_hone_dataset_v1_dataset]);
+  fileDesc("Ch1ob25lL3JvbGxvdXQvdjEvcm9sbG91dC5wcm90bxIPaG9uZS5yb2xsb3V0LnYxIkAKBFNsb3QSDQoFc3BsaXQYASABKAkSDAoEc3RlcBgCIAEoDRIMCgR0YXNrGAMgASgNEg0KBWluZGV4GAQgASgNIoABCghTYW1wbGluZxITCgt0ZW1wZXJhdHVyZRgBIAEoARINCgV0b3BfcBgCIAEoARINCgV0b3BfaxgDIAEoDRIWCg5tYXhfbmV3X3Rva2VucxgEIAEoDRINCgVtaW5fcBgFIAEoARIaChJyZXBldGl0aW9uX3BlbmFsdHkYBiABKAEiaQoNUm9sbG91dExpbWl0cxIRCgltYXhfdHVybnMYASABKA0SGgoSbWF4X2NvbnRleHRfdG9rZW5zGAIgASgNEhMKC2RlYWRsaW5lX21zGAMgASgNEhQKDG1heF9hdHRlbXB0cxgEIAEoDSKZBQoKUm9sbG91dEpvYhIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90EhAKCHJ1bl9zZWVkGAMgASgEEiMKBHRhc2sYBCABKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxISCgphZ2VudF9uYW1lGAUgASgJEh4KEWFnZW50X2NvbmZpZ19qc29uGAYgASgJSACIAQESHAoPc2NyaXB0ZWRfcG9saWN5GAcgASgJSAGIAQESKwoIc2FtcGxpbmcYCCABKAsyGS5ob25lLnJvbGxvdXQudjEuU2FtcGxpbmcSLgoGbGltaXRzGAkgASgLMh4uaG9uZS5yb2xsb3V0LnYxLlJvbGxvdXRMaW1pdHMSFgoObG93ZXN0X3ZlcnNpb24YCiABKA0SFwoPaGlnaGVzdF92ZXJzaW9uGAsgASgNEg4KBmN1cnNvchgNIAEoBBIYChB0b2tlbml6ZXJfZGlnZXN0GA4gASgJEhYKDnRva2VuaXplcl9wYXRoGA8gASgJEhUKDWFnZW50X21vZHVsZXMYECADKAkSMAoIZW5kcG9pbnQYESABKAsyGS5ob25lLnJvbGxvdXQudjEuRW5kcG9pbnRIAogBARISCgpyZXN1bXB0aW9uGBIgASgNEhoKDW1heF9zdGFsZW5lc3MYEyABKA1IA4gBARI1Cg5vbl9uZXdfdmVyc2lvbhgUIAEoDjIdLmhvbmUucm9sbG91dC52MS5Pbk5ld1ZlcnNpb25CFAoSX2FnZW50X2NvbmZpZ19qc29uQhIKEF9zY3JpcHRlZF9wb2xpY3lCCwoJX2VuZHBvaW50QhAKDl9tYXhfc3RhbGVuZXNzSgQIDBANIlYKCEVuZHBvaW50EhAKCGJhc2VfdXJsGAEgASgJEg0KBW1vZGVsGAIgASgJEhQKDGtleV92YXJpYWJsZRgDIAEoCRITCgtjb25jdXJyZW5jeRgEIAEoDSIzCgtWZXJzaW9uU3BhbhIPCgd2ZXJzaW9uGAEgASgNEhMKC3Rva2VuX2NvdW50GAIgASgNInAKBlNhbXBsZRIRCgl0b2tlbl9pZHMYASADKA0SEQoJbG9zc19tYXNrGAIgASgMEhAKCGxvZ3Byb2JzGAMgAygCEi4KCHZlcnNpb25zGAQgAygLMhwuaG9uZS5yb2xsb3V0LnYxLlZlcnNpb25TcGFuIvwBCgRUdXJuEg0KBWluZGV4GAEgASgNEg4KBnNhbXBsZRgCIAEoDRIVCg1zYW1wbGVkX2JlZ2luGAMgASgNEhMKC3NhbXBsZWRfZW5kGAQgASgNEhMKC3Byb21wdF90ZXh0GAUgASgJEhUKDXJlc3BvbnNlX3RleHQYBiABKAkSFQoNZmluaXNoX3JlYXNvbhgHIAEoCRITCgZyZXdhcmQYCCABKAFIAIgBARIRCglpbmZvX2pzb24YCSABKAkSMwoHYWN0aW9ucxgKIAMoCzIiLmhvbmUucm9sbG91dC52MS5FbnZpcm9ubWVudEFjdGlvbkIJCgdfcmV3YXJkIi8KEUVudmlyb25tZW50QWN0aW9uEhEKBHRleHQYASABKAlIAIgBAUIHCgVfdGV4dCLRBAoHRXBpc29kZRIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90Eg8KB2F0dGVtcHQYAyABKA0SKQoHb3V0Y29tZRgEIAEoDjIYLmhvbmUucm9sbG91dC52MS5PdXRjb21lEg4KBnJlYXNvbhgFIAEoCRIoCgdzYW1wbGVzGAYgAygLMhcuaG9uZS5yb2xsb3V0LnYxLlNhbXBsZRIkCgV0dXJucxgHIAMoCzIVLmhvbmUucm9sbG91dC52MS5UdXJuEjYKB21ldHJpY3MYCCADKAsyJS5ob25lLnJvbGxvdXQudjEuRXBpc29kZS5NZXRyaWNzRW50cnkSFQoNbWV0YWRhdGFfanNvbhgJIAEoCRIjCgR0YXNrGAogASgLMhUuaG9uZS5kYXRhc2V0LnYxLlRhc2sSGgoSZW52aXJvbm1lbnRfcmV0dXJuGAwgASgBEhcKD2ZhaWxlZF9hdHRlbXB0cxgNIAMoCRITCgtkdXJhdGlvbl9tcxgOIAEoARIVCg1nZW5lcmF0aW9uX21zGA8gASgBEg4KBmN1cnNvchgQIAEoBBIrCgl0b29sX3VzZXMYESADKAsyGC5ob25lLnJvbGxvdXQudjEuVG9vbFVzZRISCgpyZXN1bXB0aW9uGBIgASgNEhkKEWVudmlyb25tZW50X3N0YXRlGBMgASgJGi4KDE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBSgQICxAMIkUKB1Rvb2xVc2USDAoEbmFtZRgBIAEoCRINCgVjYWxscxgCIAEoDRIOCgZmYWlsZWQYAyABKA0SDQoFZXJyb3IYBCABKAkiKQoKVHVyblJld2FyZBIMCgR0dXJuGAEgASgNEg0KBXZhbHVlGAIgASgBIs4BCgVTY29yZRINCgVqdWRnZRgBIAEoCRIOCgZ3ZWlnaHQYAiABKAESDQoFdmFsdWUYAyABKAESNAoHbWV0cmljcxgEIAMoCzIjLmhvbmUucm9sbG91dC52MS5TY29yZS5NZXRyaWNzRW50cnkSMQoMdHVybl9yZXdhcmRzGAUgAygLMhsuaG9uZS5yb2xsb3V0LnYxLlR1cm5SZXdhcmQaLgoMTWV0cmljc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAEifQoPRmluaXNoZWRFcGlzb2RlEhAKCHBvc2l0aW9uGAEgASgEEg4KBnJ1bl9pZBgCIAEoCRIjCgRzbG90GAMgASgLMhUuaG9uZS5yb2xsb3V0LnYxLlNsb3QSDwoHYXR0ZW1wdBgEIAEoDRISCgpyZXN1bXB0aW9uGAUgASgNIuEBCg1TY29yZWRFcGlzb2RlEikKB2VwaXNvZGUYASABKAsyGC5ob25lLnJvbGxvdXQudjEuRXBpc29kZRIOCgZyZXdhcmQYAiABKAESJgoGc2NvcmVzGAMgAygLMhYuaG9uZS5yb2xsb3V0LnYxLlNjb3JlEjIKCGZpbmlzaGVkGAQgASgLMiAuaG9uZS5yb2xsb3V0LnYxLkZpbmlzaGVkRXBpc29kZRIpCgdvdXRjb21lGAUgASgOMhguaG9uZS5yb2xsb3V0LnYxLk91dGNvbWUSDgoGcmVhc29uGAYgASgJIosBCg1SZW5kZXJSZXF1ZXN0Eg4KBnJ1bl9pZBgBIAEoCRIjCgR0YXNrGAIgASgLMhUuaG9uZS5kYXRhc2V0LnYxLlRhc2sSKgoFdHVybnMYAyADKAsyGy5ob25lLnJvbGxvdXQudjEuUmVuZGVyVHVybhIZChFlbnZpcm9ubWVudF9zdGF0ZRgEIAEoCSI7CgpSZW5kZXJUdXJuEg0KBWluZGV4GAEgASgNEg8KB2FjdGlvbnMYAiADKAkSDQoFc3RhdGUYAyABKAkiTQoLUmVuZGVyUmVwbHkSLQoGZnJhbWVzGAEgAygLMh0uaG9uZS5yb2xsb3V0LnYxLkVwaXNvZGVGcmFtZRIPCgdwcm9ibGVtGAIgASgJIpgBCgxFcGlzb2RlRnJhbWUSEQoEdHVybhgBIAEoDUgBiAEBEg4KBmFjdGlvbhgCIAEoCRIOCgZyZXdhcmQYAyABKAESEwoLb2JzZXJ2YXRpb24YBCABKAkSDgoEdGV4dBgFIAEoCUgAEg0KA3N2ZxgGIAEoCUgAEg0KA3BuZxgHIAEoDEgAQgkKB3BpY3R1cmVCBwoFX3R1cm4qxQEKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhUKEU9VVENPTUVfQ09NUExFVEVEEAESFQoRT1VUQ09NRV9UUlVOQ0FURUQQAhIYChRPVVRDT01FX0FHRU5UX0ZBSUxFRBADEhUKEU9VVENPTUVfVElNRURfT1VUEAQSGAoUT1VUQ09NRV9JTkZSQV9GQUlMRUQQBRIVChFPVVRDT01FX0NBTkNFTExFRBAGEhEKDU9VVENPTUVfU1RBTEUQByqAAQoMT25OZXdWZXJzaW9uEh4KGk9OX05FV19WRVJTSU9OX1VOU1BFQ0lGSUVEEAASHAoYT05fTkVXX1ZFUlNJT05fUkVDT01QVVRFEAESFwoTT05fTkVXX1ZFUlNJT05fS0VFUBACEhkKFU9OX05FV19WRVJTSU9OX0ZJTklTSBADYgZwcm90bzM", [file_hone_dataset_v1_dataset]);
 
 /**
  * Identifies a rollout within its run.
@@ -469,6 +469,13 @@ export type Turn = Message<"hone.rollout.v1.Turn"> & {
    * @generated from field: string info_json = 9;
    */
   infoJson: string;
+
+  /**
+   * The actions that the environment was given after this call, in order. Empty = none; records of earlier releases have none.
+   *
+   * @generated from field: repeated hone.rollout.v1.EnvironmentAction actions = 10;
+   */
+  actions: EnvironmentAction[];
 };
 
 /**
@@ -477,6 +484,27 @@ export type Turn = Message<"hone.rollout.v1.Turn"> & {
  */
 export const TurnSchema: GenMessage<Turn> = /*@__PURE__*/
   messageDesc(file_hone_rollout_v1_rollout, 7);
+
+/**
+ * An action as the environment was given it.
+ *
+ * @generated from message hone.rollout.v1.EnvironmentAction
+ */
+export type EnvironmentAction = Message<"hone.rollout.v1.EnvironmentAction"> & {
+  /**
+   * Absent = the turn's response_text, unchanged.
+   *
+   * @generated from field: optional string text = 1;
+   */
+  text?: string | undefined;
+};
+
+/**
+ * Describes the message hone.rollout.v1.EnvironmentAction.
+ * Use `create(EnvironmentActionSchema)` to create a new message.
+ */
+export const EnvironmentActionSchema: GenMessage<EnvironmentAction> = /*@__PURE__*/
+  messageDesc(file_hone_rollout_v1_rollout, 8);
 
 /**
  * A finished rollout. agent-rollout -> judge, tracer.
@@ -590,12 +618,12 @@ export type Episode = Message<"hone.rollout.v1.Episode"> & {
   resumption: number;
 
   /**
-   * SHA-256 of the keys of the attempt's sessions that may give rewards, 32 bytes each. Whoever shows such a key may give the
-   * rollout its later rewards.
+   * Name or digest of the state in which the environment was left, as `state` in info_json has those in which turns acted. Empty =
+   * there was no environment; records of earlier releases have none.
    *
-   * @generated from field: repeated bytes session_key_digests = 19;
+   * @generated from field: string environment_state = 19;
    */
-  sessionKeyDigests: Uint8Array[];
+  environmentState: string;
 };
 
 /**
@@ -603,7 +631,7 @@ export type Episode = Message<"hone.rollout.v1.Episode"> & {
  * Use `create(EpisodeSchema)` to create a new message.
  */
 export const EpisodeSchema: GenMessage<Episode> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 8);
+  messageDesc(file_hone_rollout_v1_rollout, 9);
 
 /**
  * The results of the calls of one tool. Calls with invalid arguments do not count.
@@ -641,7 +669,7 @@ export type ToolUse = Message<"hone.rollout.v1.ToolUse"> & {
  * Use `create(ToolUseSchema)` to create a new message.
  */
 export const ToolUseSchema: GenMessage<ToolUse> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 9);
+  messageDesc(file_hone_rollout_v1_rollout, 10);
 
 /**
  * The reward that a judge gives one turn, in addition to the value of the episode.
@@ -667,7 +695,7 @@ export type TurnReward = Message<"hone.rollout.v1.TurnReward"> & {
  * Use `create(TurnRewardSchema)` to create a new message.
  */
 export const TurnRewardSchema: GenMessage<TurnReward> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 10);
+  messageDesc(file_hone_rollout_v1_rollout, 11);
 
 /**
  * One judge's score of an episode.
@@ -714,7 +742,7 @@ export type Score = Message<"hone.rollout.v1.Score"> & {
  * Use `create(ScoreSchema)` to create a new message.
  */
 export const ScoreSchema: GenMessage<Score> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 11);
+  messageDesc(file_hone_rollout_v1_rollout, 12);
 
 /**
  * Where the stream EPISODES holds a finished episode, and which one it is.
@@ -755,7 +783,7 @@ export type FinishedEpisode = Message<"hone.rollout.v1.FinishedEpisode"> & {
  * Use `create(FinishedEpisodeSchema)` to create a new message.
  */
 export const FinishedEpisodeSchema: GenMessage<FinishedEpisode> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 12);
+  messageDesc(file_hone_rollout_v1_rollout, 13);
 
 /**
  * The scores of an episode. judge -> trainer, tracer.
@@ -806,7 +834,181 @@ export type ScoredEpisode = Message<"hone.rollout.v1.ScoredEpisode"> & {
  * Use `create(ScoredEpisodeSchema)` to create a new message.
  */
 export const ScoredEpisodeSchema: GenMessage<ScoredEpisode> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 13);
+  messageDesc(file_hone_rollout_v1_rollout, 14);
+
+/**
+ * Asks for the frames of a recorded episode: its environment is played again with the same actions. tracer -> agent-rollout.
+ *
+ * @generated from message hone.rollout.v1.RenderRequest
+ */
+export type RenderRequest = Message<"hone.rollout.v1.RenderRequest"> & {
+  /**
+   * The run that the episode is of; its environments may be used.
+   *
+   * @generated from field: string run_id = 1;
+   */
+  runId: string;
+
+  /**
+   * @generated from field: hone.dataset.v1.Task task = 2;
+   */
+  task?: Task | undefined;
+
+  /**
+   * The turns in which the environment was given actions, in order.
+   *
+   * @generated from field: repeated hone.rollout.v1.RenderTurn turns = 3;
+   */
+  turns: RenderTurn[];
+
+  /**
+   * As in the episode.
+   *
+   * @generated from field: string environment_state = 4;
+   */
+  environmentState: string;
+};
+
+/**
+ * Describes the message hone.rollout.v1.RenderRequest.
+ * Use `create(RenderRequestSchema)` to create a new message.
+ */
+export const RenderRequestSchema: GenMessage<RenderRequest> = /*@__PURE__*/
+  messageDesc(file_hone_rollout_v1_rollout, 15);
+
+/**
+ * What is known of one turn.
+ *
+ * @generated from message hone.rollout.v1.RenderTurn
+ */
+export type RenderTurn = Message<"hone.rollout.v1.RenderTurn"> & {
+  /**
+   * Index from 0.
+   *
+   * @generated from field: uint32 index = 1;
+   */
+  index: number;
+
+  /**
+   * The complete texts of its actions, in order. At least one.
+   *
+   * @generated from field: repeated string actions = 2;
+   */
+  actions: string[];
+
+  /**
+   * Name or digest of the state in which the last of them was taken; empty = it was not recorded.
+   *
+   * @generated from field: string state = 3;
+   */
+  state: string;
+};
+
+/**
+ * Describes the message hone.rollout.v1.RenderTurn.
+ * Use `create(RenderTurnSchema)` to create a new message.
+ */
+export const RenderTurnSchema: GenMessage<RenderTurn> = /*@__PURE__*/
+  messageDesc(file_hone_rollout_v1_rollout, 16);
+
+/**
+ * agent-rollout -> tracer.
+ *
+ * @generated from message hone.rollout.v1.RenderReply
+ */
+export type RenderReply = Message<"hone.rollout.v1.RenderReply"> & {
+  /**
+   * The first one is the state before the first action, and each further one that after an action.
+   *
+   * @generated from field: repeated hone.rollout.v1.EpisodeFrame frames = 1;
+   */
+  frames: EpisodeFrame[];
+
+  /**
+   * What is missing and why, as sentences for users; empty = nothing is.
+   *
+   * @generated from field: string problem = 2;
+   */
+  problem: string;
+};
+
+/**
+ * Describes the message hone.rollout.v1.RenderReply.
+ * Use `create(RenderReplySchema)` to create a new message.
+ */
+export const RenderReplySchema: GenMessage<RenderReply> = /*@__PURE__*/
+  messageDesc(file_hone_rollout_v1_rollout, 17);
+
+/**
+ * One state of an environment.
+ *
+ * @generated from message hone.rollout.v1.EpisodeFrame
+ */
+export type EpisodeFrame = Message<"hone.rollout.v1.EpisodeFrame"> & {
+  /**
+   * The turn whose action led to it; absent = none, it is the first.
+   *
+   * @generated from field: optional uint32 turn = 1;
+   */
+  turn?: number | undefined;
+
+  /**
+   * That action.
+   *
+   * @generated from field: string action = 2;
+   */
+  action: string;
+
+  /**
+   * What it gave.
+   *
+   * @generated from field: double reward = 3;
+   */
+  reward: number;
+
+  /**
+   * The environment's observation.
+   *
+   * @generated from field: string observation = 4;
+   */
+  observation: string;
+
+  /**
+   * How the environment draws the state; absent = it does not, or it could not.
+   *
+   * @generated from oneof hone.rollout.v1.EpisodeFrame.picture
+   */
+  picture: {
+    /**
+     * @generated from field: string text = 5;
+     */
+    value: string;
+    case: "text";
+  } | {
+    /**
+     * A complete SVG document, which users' code may have written.
+     *
+     * @generated from field: string svg = 6;
+     */
+    value: string;
+    case: "svg";
+  } | {
+    /**
+     * A PNG file.
+     *
+     * @generated from field: bytes png = 7;
+     */
+    value: Uint8Array;
+    case: "png";
+  } | { case: undefined; value?: undefined };
+};
+
+/**
+ * Describes the message hone.rollout.v1.EpisodeFrame.
+ * Use `create(EpisodeFrameSchema)` to create a new message.
+ */
+export const EpisodeFrameSchema: GenMessage<EpisodeFrame> = /*@__PURE__*/
+  messageDesc(file_hone_rollout_v1_rollout, 18);
 
 /**
  * How a rollout ended. No further values will be added.
