@@ -33,6 +33,7 @@ import { createApp } from "./http/app.ts";
 import { LiveFeed } from "./http/live-feed.ts";
 import { OtlpForwarder } from "./http/otlp-forwarder.ts";
 import { TokenTexts } from "./http/token-texts.ts";
+import { askForFrames } from "./nats/ask-for-frames.ts";
 import { consumeEvents } from "./nats/consume-events.ts";
 import { consumeRollouts } from "./nats/consume-rollouts.ts";
 import { watchStack } from "./nats/watch-stack.ts";
@@ -104,6 +105,7 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
     api: {
       store,
       tokenTexts: new TokenTexts(config.stateDir, logger),
+      askForFrames: askForFrames(bus),
       health: () => watch.health,
       intakeCounts,
       jaegerUrl: config.jaegerUrl,

@@ -37,6 +37,7 @@ describe("enforceRetention() by bytes", { timeout: 60_000 }, () => {
     api = apiRoutes({
       store: createStore(database),
       tokenTexts: new TokenTexts("/nowhere", silentLogger()),
+      askForFrames: () => assert.fail("not asked for"),
       health: () => assert.fail("not asked for"),
       intakeCounts: () => ({}),
       jaegerUrl: undefined,

@@ -8,6 +8,7 @@
  *   GET /api/runs/:run/rollouts?split=&step=&task=&outcome=&minReward=&maxReward=&before=&limit=
  *   GET /api/runs/:run/rollout-counts                rollouts by split and outcome
  *   GET /api/runs/:run/rollouts/:slot                one rollout: turns, tokens, scores, its group
+ *   GET /api/runs/:run/rollouts/:slot/frames         its states one after another, drawn by its environment
  *   GET /api/runs/:run/rollouts/:slot/trace          the spans of its trace
  *   GET /api/traces/:trace                           the spans of any trace
  *   GET /api/metrics                                 unit and description of known metrics
@@ -24,6 +25,7 @@ import { createHttpApp, errorBody } from "@hone/service-kit";
 import { type Logger, METRICS } from "@hone/telemetry";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
+import { type AskForFrames, episodeFrames } from "../domain/episode-frames.ts";
 import { traceViewOf } from "../domain/otlp/trace-view.ts";
 import type { TracerStore } from "../domain/ports.ts";
 import { rolloutViewOf } from "../domain/rollout-view.ts";
@@ -38,6 +40,7 @@ import { decimal, parseParameters, rowId, wholeNumber } from "./validate-query.t
 export interface ApiOptions {
   readonly store: TracerStore;
   readonly tokenTexts: TokenTexts;
+  readonly askForFrames: AskForFrames;
   /** Gives which parts of Hone answer at the moment. */
   readonly health: () => StackHealth;
   /** Gives the totals of the intake, for the operators of this service. */
@@ -69,7 +72,7 @@ const rolloutsQuery = z.object({
 });
 
 export function apiRoutes(options: ApiOptions): Hono {
-  const { store, tokenTexts, health, intakeCounts, jaegerUrl, logger } = options;
+  const { store, tokenTexts, askForFrames, health, intakeCounts, jaegerUrl, logger } = options;
   const app = createHttpApp(logger);
   app.use(async function neverCached(c, next) {
     await next();
@@ -129,6 +132,15 @@ export function apiRoutes(options: ApiOptions): Hono {
     const { advantage, figures } = rest;
     const trained = advantage === null ? undefined : { advantage, figures: figures ?? {} };
     return c.json({ ...rest, runId: run, ...rolloutViewOf(scored, scored.episode, texts, trained) });
+  });
+
+  app.get("/runs/:run/rollouts/:slot/frames", async (c) => {
+    const { run, slot } = parseParameters(slotParameters, c.req.param());
+    const stored = await store.readRollout(run, slot);
+    if (stored === undefined) return noRollout(c, store, run, slot);
+    const { episode } = fromBinary(ScoredEpisodeSchema, stored.scored);
+    if (episode === undefined) return notFound(c, `the episode of ${run}/${slot}`);
+    return c.json(await episodeFrames(run, episode, askForFrames));
   });
 
   app.get("/runs/:run/rollouts/:slot/trace", async (c) => {

@@ -2,7 +2,8 @@
  * The web page: the files of `page/`, unchanged, which are read once at the start.
  *
  * The page consists of plain ES modules and CSS from this origin. The policy below forbids everything else, inline scripts
- * and styles included, so model output could do no harm even if it were not escaped correctly.
+ * and styles included, so model output could do no harm even if it were not escaped correctly. Only images may also be data of the
+ * page itself: the pictures of environments, in which no script runs, as they are images.
  */
 
 import { createHash } from "node:crypto";
@@ -24,7 +25,7 @@ const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
   "style-src 'self'",
-  "img-src 'self'",
+  "img-src 'self' data:",
   "connect-src 'self'",
   "base-uri 'none'",
   "form-action 'none'",

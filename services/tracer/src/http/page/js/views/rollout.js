@@ -3,6 +3,7 @@
 import { read } from "../api.js";
 import { h, link, replace } from "../dom.js";
 import { count, milliseconds, number, signed } from "../format.js";
+import { episodePlayer } from "./episode-player.js";
 import { outcomeBadge } from "./parts.js";
 import { ColorBy, colorLegend, tokenCard, tokenStrip } from "./tokens.js";
 import { ownInfo, turnPlace } from "./turn-place.js";
@@ -42,6 +43,7 @@ export async function rolloutView({ root, params, signal, setPlace, navigate }) 
     head(rollout, runHref),
     groupStrip(runId, rollout),
     facts(rollout),
+    episodePlayer(runId, rollout, signal),
     h(
       "section",
       { class: "section" },
