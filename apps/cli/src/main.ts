@@ -45,6 +45,7 @@ await runMain(
       judge: () => import("./commands/judge.ts").then((module) => module.judgeCommand),
       replay: () => import("./commands/replay.ts").then((module) => module.replayCommand),
       rescore: () => import("./commands/rescore.ts").then((module) => module.rescoreCommand),
+      render: () => import("./commands/render.ts").then((module) => module.renderCommand),
       data: () => import("./commands/data.ts").then((module) => module.dataCommand),
       doctor: () => import("./commands/doctor.ts").then((module) => module.doctorCommand),
     },

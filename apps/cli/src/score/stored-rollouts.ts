@@ -1,23 +1,19 @@
 /** Reads the rollouts that the tracer keeps, in the form that judges take. */
 
-import { Outcome, readText } from "@hone/core";
+import { Outcome } from "@hone/core";
 import { judgedRowOf } from "@hone/judge/scoring";
 import { FinishReason } from "@hone/rl";
 import { z } from "zod";
 import { UsageError } from "../errors.ts";
+import { askTracer, type TracerPlace } from "../stack/ask-tracer.ts";
 import type { Scorable } from "./score-all.ts";
 
 /** Which rollouts to read, and from where. */
-export interface StoredRolloutsOptions {
-  /** Address of the tracer. */
-  readonly pageUrl: string;
-  /** The token that the tracer requires. */
-  readonly token: string;
+export interface StoredRolloutsOptions extends TracerPlace {
   readonly runId: string;
   /** Absent = all. */
   readonly split?: string | undefined;
   readonly step?: string | undefined;
-  readonly signal: AbortSignal;
 }
 
 /** A rollout with its reward in the run. */
@@ -27,9 +23,6 @@ export interface StoredRollout {
 }
 
 const PAGE = "200";
-const ANSWER_DEADLINE_MS = 30_000;
-/** Largest answer, enough for a rollout with the texts of a thousand turns. */
-const MAX_ANSWER_BYTES = 128 * 1024 * 1024;
 
 const jsonObject = z.record(z.string(), z.unknown());
 const listSchema = z.object({
@@ -92,31 +85,11 @@ function episodeOf(stored: z.output<typeof rolloutSchema>): Scorable<StoredRollo
 }
 
 async function ask<Answer>(
-  { pageUrl, token, runId, signal }: StoredRolloutsOptions,
+  options: StoredRolloutsOptions,
   path: string,
   schema: z.ZodType<Answer>,
 ): Promise<Answer> {
-  let response: Response;
-  try {
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_DEADLINE_MS)]);
-    response = await fetch(`${pageUrl}${path}`, {
-      headers: { authorization: `Bearer ${token}` },
-      signal: bounded,
-    });
-  } catch (cause) {
-    signal.throwIfAborted();
-    throw new UsageError(`the tracer at ${pageUrl} does not answer`, { cause });
-  }
-  if (response.status === 404) {
-    throw new UsageError(`the tracer has no run ${runId}; hone status shows the runs`);
-  }
-  const parsed = schema.safeParse(
-    await readText(response, MAX_ANSWER_BYTES)
-      .then(JSON.parse)
-      .catch(() => undefined),
-  );
-  if (response.ok && parsed.success) return parsed.data;
-  throw new UsageError(
-    `the tracer answered ${path} with status ${response.status} and a body that is not the expected JSON`,
-  );
+  const answer = await askTracer(options, path, schema);
+  if (answer.kind === "found") return answer.value;
+  throw new UsageError(`the tracer has no run ${options.runId}; hone status shows the runs`);
 }
