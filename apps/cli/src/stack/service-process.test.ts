@@ -25,7 +25,7 @@ test("a service with rows gets its own address file", () => {
   const settings = { ...SETTINGS, database: { file: "/there/trainer.url" } };
   const variables = serviceEnvironment(PROJECT, replicaOf("trainer", 0), settings, 0);
   assert.deepEqual(
-    [variables["HONE_DATABASE_URL"], variables["HONE_DATABASE_URL_FILE"]],
+    [variables.HONE_DATABASE_URL, variables.HONE_DATABASE_URL_FILE],
     ["", "/there/trainer.url"],
   );
 });

@@ -18,11 +18,16 @@ import {
   ValidateReplySchema,
   type ValidateRequest,
 } from "@hone/proto-gen/run";
+import { checkAgents, type RowsOfSplit } from "../domain/admission/check-agents.ts";
+import {
+  type RunParts,
+  type RunProblem,
+  validateRun,
+  type WrittenAgent,
+} from "../domain/admission/validate-run.ts";
 import type { ChosenAgent } from "../domain/agent-choice.ts";
-import { checkAgents, type RowsOfSplit } from "../domain/check-agents.ts";
 import type { Endpoints } from "../domain/endpoints.ts";
 import type { RolloutDependencies } from "../domain/run-rollout.ts";
-import { type RunParts, type RunProblem, validateRun, type WrittenAgent } from "../domain/validate-run.ts";
 
 /** What validation uses. */
 export interface ValidateParts

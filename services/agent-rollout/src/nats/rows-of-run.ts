@@ -5,7 +5,7 @@ import { environmentOfTasks, pathText, type RunConfig, type TaskPart, taskPartsO
 import { parseJson } from "@hone/core";
 import { type Bus, BusUnavailableError, request, subjects } from "@hone/messaging";
 import { BatchReplySchema, BatchRequestSchema } from "@hone/proto-gen/dataset";
-import type { RowsOfSplit } from "../domain/check-agents.ts";
+import type { RowsOfSplit } from "../domain/admission/check-agents.ts";
 
 /** Enough to find the agents that a dataset usually names; later rows are checked when they are played. */
 const CHECKED_ROWS = 64;

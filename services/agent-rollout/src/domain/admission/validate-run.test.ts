@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import "./built-ins.ts";
+import "../built-ins.ts";
 import { type RunParts, validateRun } from "./validate-run.ts";
 
 const LAKE = { key: "dataset.train", name: "frozen_lake", config: {} };

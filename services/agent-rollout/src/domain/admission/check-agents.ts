@@ -5,7 +5,7 @@
 
 import { type AgentCatalog, BadRowError, type LoadedModules, promptOfRow, toolsOfRow } from "@hone/agents";
 import { describeError, InvalidInputError, RetryableError, TerminalError } from "@hone/core";
-import { type ChosenAgent, chooseAgent } from "./agent-choice.ts";
+import { type ChosenAgent, chooseAgent } from "../agent-choice.ts";
 import type { RunProblem } from "./validate-run.ts";
 
 /** The first rows of one split. */
