@@ -9,7 +9,7 @@ import {
   Reduction,
   type Rollout,
 } from "@hone/rl";
-import { type DescribedTask, sourceOf } from "../rollouts/task-fields.ts";
+import { type DescribedTask, kindOf } from "../rollouts/task-fields.ts";
 
 /** More kinds than a table of figures shows; the data sources of rows may be any number of texts. */
 const MAX_KINDS = 64;
@@ -35,7 +35,7 @@ export function addPartMetrics(
   played: readonly PlayedTask[],
   { outcomes, pass }: PartMetricOptions,
 ): void {
-  const kinds = Map.groupBy(played, ({ task }) => kindOf(task));
+  const kinds = Map.groupBy(played, ({ task }) => nameOf(task));
   const isOneKind = kinds.size === 1 && played[0]?.task.part === "";
   if (isOneKind || kinds.size > MAX_KINDS) return;
   // By name, so that the order in which tasks were drawn cannot show.
@@ -51,7 +51,6 @@ export function addPartMetrics(
   }
 }
 
-function kindOf(task: PlayedTask["task"]): string {
-  const name = task.part !== "" ? task.part : sourceOf(task);
-  return name === "" ? "other" : name;
+function nameOf(task: PlayedTask["task"]): string {
+  return kindOf(task) || "other";
 }

@@ -14,6 +14,11 @@ export function fieldsOf({
   return rowJson === "" ? { environment, ...fields } : fields;
 }
 
+/** What tells the kinds of a run's tasks apart: the part of a mix that the task is of, or else its source. */
+export function kindOf(task: DescribedTask & Pick<Task, "part">): string {
+  return task.part !== "" ? task.part : sourceOf(task);
+}
+
 /** The environment of a task, or the `data_source` of its row; empty where it names none. */
 export function sourceOf(task: DescribedTask): string {
   if (task.environment !== "") return task.environment;

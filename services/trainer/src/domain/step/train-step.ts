@@ -31,7 +31,7 @@ import { countStepPhase } from "../report/run-metrics.ts";
 import { type GatheredTroubles, RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
-import { sourceOf } from "../rollouts/task-fields.ts";
+import { kindOf } from "../rollouts/task-fields.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { dropUnneededEpisodes, episodeBytes } from "../state/episode-room.ts";
 import { askTeachers, type TaughtGroup } from "../teachers/ask-teachers.ts";
@@ -161,7 +161,7 @@ function creditedGroups(
   { trained, tasks }: PlayedGroups,
 ): readonly Group<ScoredRollout>[] {
   if (!readsSources(run.config.algorithm)) return trained;
-  return trained.map((group) => ({ ...group, source: sourceOf(tasks[group.task]!) }));
+  return trained.map((group) => ({ ...group, source: kindOf(tasks[group.task]!) }));
 }
 
 function taughtGroups({ trained, tasks }: PlayedGroups): TaughtGroup<ScoredRollout>[] {
