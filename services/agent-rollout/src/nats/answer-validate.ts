@@ -57,28 +57,10 @@ async function problemsOf(configJson: string, parts: ValidateParts): Promise<rea
     ];
     if (problems.length > 0) return problems;
     const rows = await parts.rowsOf(run);
-    const checks = [
-      checkAgents(
-        "agent",
-        chosenOf(agent),
-        rows.filter(({ part = "" }) => agentOfPart(run, part) === agent),
-        {
-          ...parts,
-          modules,
-        },
-      ),
-      ...ownAgentsOf(run).map(([key, own]) =>
-        checkAgents(
-          key,
-          chosenOf(own),
-          rows.filter(({ part = "" }) => agentOfPart(run, part) === own),
-          {
-            ...parts,
-            modules,
-          },
-        ),
-      ),
-    ];
+    const checks = [["agent", agent] as const, ...ownAgentsOf(run)].map(([key, own]) => {
+      const ownRows = rows.filter(({ part = "" }) => agentOfPart(run, part) === own);
+      return checkAgents(key, chosenOf(own), ownRows, { ...parts, modules });
+    });
     return (await Promise.all(checks)).flat();
   } catch (error) {
     if (error instanceof ConfigError) return error.problems;

@@ -1,6 +1,7 @@
 /** How FrozenLake introduces itself to a model: ROLL's texts, and those of AgentJet's example. */
 
-import { ActionFormat, type ActionTool, type EnvironmentDescription } from "@hone/agents";
+import { ActionFormat, type EnvironmentDescription } from "@hone/agents";
+import { movePlayerTool } from "../grid-moves.ts";
 import { MOVES } from "./lake.ts";
 
 /** How the map is drawn. */
@@ -32,17 +33,7 @@ export const LAKE_SYMBOLS: Readonly<Record<LakePreset, LakeSymbols>> = {
   agentjet: { cells: CELLS, padding: [" ", " \t"] },
 };
 
-const MOVE_PLAYER: ActionTool = {
-  name: "move_player",
-  description: "Move the player one cell on the frozen lake.",
-  parameters: {
-    type: "object",
-    properties: { direction: { type: "string", enum: MOVES.map((move) => move.toLowerCase()) } },
-    required: ["direction"],
-  },
-  actionOf: ({ direction }) => (typeof direction === "string" ? direction : undefined),
-  argumentsOf: (action) => ({ direction: action.toLowerCase() }),
-};
+const MOVE_PLAYER = movePlayerTool(MOVES, { tool: "Move the player one cell on the frozen lake." });
 
 /** @param format where the model's actions will stand. */
 export function describeLake(preset: LakePreset, format: ActionFormat | undefined): EnvironmentDescription {

@@ -6,6 +6,7 @@
  */
 
 import { deriveSeed, Random } from "@hone/core";
+import { moveReader } from "../grid-moves.ts";
 
 /** A map; cells are numbered row by row. */
 export interface Lake {
@@ -28,12 +29,8 @@ const STEPS: Readonly<Record<Move, readonly [rows: number, columns: number]>> = 
   Up: [-1, 0],
 };
 
-const BY_NAME = new Map<string, Move>(MOVES.map((move) => [move.toLowerCase(), move]));
-
-/** The move that an action names, ignoring white space and case; undefined = it names none. */
-export function moveNamed(action: string): Move | undefined {
-  return BY_NAME.get(action.trim().toLowerCase());
-}
+/** The move that an action names; undefined = it names none. */
+export const moveNamed = moveReader(MOVES);
 
 /** Draws the map of a seed, again and again until it is solvable. That ends soon, as a map without holes is always possible. */
 export function drawLake(seed: number, size: number, safeProbability: number): Lake {

@@ -1,6 +1,7 @@
 /** How Sokoban introduces itself to a model: ROLL's texts. */
 
-import { ActionFormat, type ActionTool, type EnvironmentDescription } from "@hone/agents";
+import { ActionFormat, type EnvironmentDescription } from "@hone/agents";
+import { movePlayerTool } from "../grid-moves.ts";
 import { MOVES } from "./rooms/room.ts";
 import { CELL_KINDS, type SokobanSymbols } from "./symbols.ts";
 
@@ -19,23 +20,10 @@ const INFO_KEYS = ["player_row", "player_column", "neighbors", "boxes_on_target"
 /** The same in rooms with one box. */
 const INFO_KEYS_OF_ONE_BOX = ["box_row", "box_column", "target_row", "target_column"] as const;
 
-const MOVE_PLAYER: ActionTool = {
-  name: "move_player",
-  description: "Move the player in the specified direction in the Sokoban game",
-  parameters: {
-    type: "object",
-    properties: {
-      direction: {
-        type: "string",
-        enum: MOVES.map((move) => move.toLowerCase()),
-        description: "Direction to move: up, down, left, or right",
-      },
-    },
-    required: ["direction"],
-  },
-  actionOf: ({ direction }) => (typeof direction === "string" ? direction : undefined),
-  argumentsOf: (action) => ({ direction: action.toLowerCase() }),
-};
+const MOVE_PLAYER = movePlayerTool(MOVES, {
+  tool: "Move the player in the specified direction in the Sokoban game",
+  direction: "Direction to move: up, down, left, or right",
+});
 
 /** @param format where the model's actions will stand. */
 export function describeSokoban(

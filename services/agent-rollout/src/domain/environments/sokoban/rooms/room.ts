@@ -1,6 +1,7 @@
 /** Rooms of Sokoban: walls, floor and targets, with boxes and a player. */
 
 import { InvalidInputError } from "@hone/core";
+import { moveReader } from "../../grid-moves.ts";
 import { CELL_KINDS, type SokobanSymbols } from "../symbols.ts";
 
 /** What a cell is apart from what stands on it. */
@@ -22,12 +23,8 @@ export interface Room {
 export const MOVES = ["Up", "Down", "Left", "Right"] as const;
 export type Move = (typeof MOVES)[number];
 
-const BY_NAME = new Map<string, Move>(MOVES.map((move) => [move.toLowerCase(), move]));
-
-/** The move that an action names, ignoring white space and case; undefined = it names none. */
-export function moveNamed(action: string): Move | undefined {
-  return BY_NAME.get(action.trim().toLowerCase());
-}
+/** The move that an action names; undefined = it names none. */
+export const moveNamed = moveReader(MOVES);
 
 /**
  * What each of {@link MOVES} adds to the number of a cell. No result lies outside of the room, as the player and the boxes never
