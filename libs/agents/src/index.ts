@@ -71,7 +71,7 @@ export { toChatMessage, toChatToolCall, toLangChainMessages } from "./model/chat
 export type { AnswerMetadata } from "./model/hone-chat-model.ts";
 export { HoneChatModel } from "./model/hone-chat-model.ts";
 export { installLeanRunContext } from "./model/lean-run-context.ts";
-export type { ModelAnswer, ModelSessionOptions } from "./model/model-session.ts";
+export type { ModelAnswer, ModelSessionOptions, RolePolicy } from "./model/model-session.ts";
 export { ModelSession } from "./model/model-session.ts";
 export type { BusPolicyOptions } from "./policies/bus-policy.ts";
 export { BusPolicy } from "./policies/bus-policy.ts";

@@ -56,6 +56,14 @@ export {
   keyVariableSchema,
   type TeacherEndpoint,
 } from "./run-file/schema/model-endpoint.ts";
+export {
+  type EarlierConfig,
+  earlierPolicies,
+  learningPolicies,
+  type PolicyConfig,
+  policyModelName,
+  policyOfRole,
+} from "./run-file/schema/policies.ts";
 export { runFileSchema } from "./run-file/schema/run-file-schema.ts";
 export {
   CRITIC,

@@ -5,6 +5,7 @@
  *   slot       <split>.<step>.<task>.<index in group>      train.3.17.5
  *   group id   <run id>/<split>.<step>.<task>              frozen-lake-12/train.3.17
  *   rollout id <run id>/<slot>                             frozen-lake-12/train.3.17.5
+ *   model id   <run id>, or <run id>_<policy>[_<place>]    frozen-lake-12_opponent_3
  *
  * A rollout keeps its id over all its attempts. Environment seeds belong to the task, and its group shares them. Sampling
  * and tool seeds derive from (run seed, slot, turn), never from the run id, so that the same run file gives the same run.
@@ -50,6 +51,15 @@ export function runIdOf(name: string, requestSequence: number): string {
     );
   }
   return `${name}-${requestSequence}`;
+}
+
+/**
+ * The name under which replicas serve a further policy of a run; the run's own has the run's id. Run ids and names of policies
+ * have no `_`, so the parts can be told apart.
+ * @param place of an earlier version among those that are served. @default the policy has one version at a time
+ */
+export function modelIdOf(runId: string, policy: string, place?: number): string {
+  return place === undefined ? `${runId}_${policy}` : `${runId}_${policy}_${place}`;
 }
 
 /**

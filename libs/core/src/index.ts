@@ -33,6 +33,7 @@ export {
   groupKey,
   isRunName,
   messageIdOf,
+  modelIdOf,
   parseSlotKey,
   rolloutIdOf,
   runIdOf,

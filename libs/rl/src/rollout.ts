@@ -29,6 +29,8 @@ export interface Sample extends MaskedTokens {
   readonly logprobs: ArrayLike<number>;
   /** Policy versions of the mask-1 tokens, in order; counts sum to N. */
   readonly versions: readonly VersionSpan[];
+  /** The role that sampled them, of those that the run names; absent = no such role did. */
+  readonly role?: string;
 }
 
 /** One model call: where the tokens that it sampled stand. */
@@ -58,6 +60,10 @@ export interface Score {
   readonly metrics?: Readonly<Record<string, number>>;
   /** Rewards of single turns, no part of the value; absent = none were given. */
   readonly turnRewards?: readonly TurnReward[];
+  /** The roles whose reward it is part of; absent = all of them. */
+  readonly roles?: readonly string[];
+  /** Values for single roles in place of `value`; absent = it is the same for all. */
+  readonly roleValues?: Readonly<Record<string, number>>;
 }
 
 /** How the calls of one tool went that it could take. */
@@ -73,6 +79,8 @@ export interface ToolUse {
 /** A rollout as training sees it: how it ended, what it was worth, what was sampled. */
 export interface Rollout {
   readonly slot: Slot;
+  /** The role whose part of a rollout this is; absent = it is the rollout as a whole, or the part that no role named. */
+  readonly role?: string;
   /** Which attempt this is, from 1. */
   readonly attempt: number;
   readonly outcome: Outcome;

@@ -62,6 +62,8 @@ export const Attr = {
   groupId: "hone.group.id",
   rolloutId: "hone.rollout.id",
   taskId: "hone.task.id",
+  /** The role whose part of the rollout was trained, where the run names roles. */
+  role: "hone.role",
   attempt: "hone.attempt",
   turn: "hone.turn",
   /** What the messages of a model call were to the record: "extension", "branch" … */

@@ -33,6 +33,7 @@ describe("docs/judges.md", async () => {
       {
         outcome: Outcome.completed,
         environmentReturn: 0,
+        roleRewards: {},
         turns: [{ promptText: "", responseText: solution, finishReason: FinishReason.stop, info: {} }],
         row: judgedRowOf(row),
         metadata: { answer: "72" },

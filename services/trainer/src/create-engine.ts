@@ -1,4 +1,4 @@
-/** Creates the engines of a run: that of the policy, that of a critic, and those of teachers. */
+/** Creates the engines of a run: those of its policies, that of a critic, and those of teachers. */
 
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
@@ -8,6 +8,8 @@ import {
   CRITIC,
   hasCritic,
   isFirstVersion,
+  learningPolicies,
+  policyModelName,
   teacherName,
   trainingQuantization,
 } from "@hone/config";
@@ -16,6 +18,7 @@ import { Quantization } from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
 import { loadTokenizer } from "@hone/tokenizer";
 import type { CriticEngine } from "./domain/critic/critic-engine.ts";
+import type { Learner } from "./domain/learners/learner.ts";
 import { loadOtherModel } from "./domain/model/other-models.ts";
 import { loadRunModel, type RunModel } from "./domain/model/run-model.ts";
 import type { RunRecord } from "./domain/run/run-record.ts";
@@ -65,6 +68,47 @@ export async function createCritic(
   const start = { kind: "fresh", seed: deriveSeed(run.config.seed, "critic") } as const;
   const model = { role: EngineRole.critic, spec, companions, start };
   return new ValueEngine(await engineOf(run, folders, means, model), from?.folder);
+}
+
+/** The engines of a run's further policies that are trained, in the order of the run file. */
+export async function createLearners(
+  run: RunRecord,
+  folders: RunFolders,
+  means: EngineMeans,
+): Promise<Learner[]> {
+  const policies = learningPolicies(run.config);
+  if (policies.length === 0) return [];
+  const own = await modelOf(run, folders);
+  const learners: Learner[] = [];
+  try {
+    for (const { name, model } of policies) {
+      const from = model === undefined ? undefined : await loadOtherModel(folders, policyModelName(name));
+      const start =
+        from === undefined ? startOf(run, own.origin, adaptersBelow(own.adapters)) : startIn(from.folder);
+      const { spec } = from ?? own;
+      const role = EngineRole.policy;
+      const engine = await engineOf(run, folders, means, {
+        role,
+        spec,
+        companions: own.companions,
+        ...start,
+      });
+      learners.push({ name, engine, from: from?.folder });
+    }
+    return learners;
+  } catch (error) {
+    await Promise.all(learners.map(({ engine }) => engine.close()));
+    throw error;
+  }
+}
+
+/** The adapters of a further policy, whose folder is two levels deeper than that of the run's own policy. */
+function adaptersBelow(adapters: RunModel["adapters"]): RunModel["adapters"] {
+  return adapters && { ...adapters, basePlace: `../../${adapters.basePlace}` };
+}
+
+function startIn(folder: string): Pick<EngineConfig, "start"> {
+  return { start: { kind: "checkpoint", folder } };
 }
 
 /** What asks a run's teachers that are not version 0 of its policy. */

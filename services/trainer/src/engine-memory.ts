@@ -7,7 +7,9 @@ import {
   hasCritic,
   hasReference,
   isTraining,
+  learningPolicies,
   otherModels,
+  policyModelName,
   type RunConfig,
   trainingQuantization,
 } from "@hone/config";
@@ -74,10 +76,16 @@ function quantizedCopies(config: RunConfig): number {
   return engine.kind === "onnx" && engine.quantizedGradients ? 2 : 1;
 }
 
+/** What the engine of another model is for. @param name as `otherModels` gives it. */
+function roleOf(name: string): EngineRole {
+  if (name === CRITIC) return EngineRole.critic;
+  return name.startsWith(policyModelName("")) ? EngineRole.policy : EngineRole.teacher;
+}
+
 /** The number of engines of a run, each of which gets an equal part of the memory. */
 function engineCount(config: RunConfig): number {
-  const teachers = otherModels(config).filter(({ name }) => name !== CRITIC);
-  return 1 + Number(hasCritic(config)) + teachers.length;
+  const teachers = otherModels(config).filter(({ name }) => roleOf(name) === EngineRole.teacher);
+  return 1 + learningPolicies(config).length + Number(hasCritic(config)) + teachers.length;
 }
 
 function shareOf(config: RunConfig, bytes: number): number {
@@ -102,9 +110,8 @@ function modelsOf(
     const spec = others.get(name);
     if (spec === undefined) return [];
     const named = { key, value: place.path };
-    return name === CRITIC
-      ? [{ role: EngineRole.critic, spec: valueSpecOf(spec), ...named }]
-      : [{ role: EngineRole.teacher, spec, ...named }];
+    const role = roleOf(name);
+    return [{ role, spec: role === EngineRole.critic ? valueSpecOf(spec) : spec, ...named }];
   });
   const isOwnCritic = hasCritic(config) && !others.has(CRITIC);
   return isOwnCritic

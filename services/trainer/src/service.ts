@@ -13,7 +13,7 @@ import { READY, type ServiceDefinition } from "@hone/service-kit";
 import type { Logger } from "@hone/telemetry";
 import { loadTokenizer } from "@hone/tokenizer";
 import { readTrainerConfig, type TrainerServiceConfig } from "./config.ts";
-import { createCritic, createEngine, createTeachers } from "./create-engine.ts";
+import { createCritic, createEngine, createLearners, createTeachers } from "./create-engine.ts";
 import { LedgerRows } from "./db/ledger-rows.ts";
 import { migrations } from "./db/migrations.ts";
 import { RunRows } from "./db/run-rows.ts";
@@ -88,6 +88,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
           events,
           createEngine: (run, folders) => createEngine(run, folders, { ...config, torch, logger }),
           createCritic: (run, folders) => createCritic(run, folders, { ...config, torch, logger }),
+          createLearners: (run, folders) => createLearners(run, folders, { ...config, torch, logger }),
           createTeachers: (run, folders) => createTeachers(run, folders, { ...config, torch, logger }),
           logger,
         },

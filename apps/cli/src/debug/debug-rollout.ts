@@ -125,6 +125,7 @@ export async function debugRollout(run: RunConfig, options: DebugOptions): Promi
     {
       outcome: record.outcome,
       environmentReturn: record.environmentReturn,
+      roleRewards: record.roleRewards ?? {},
       turns: record.turns.map(({ info = {}, ...turn }) => ({ ...turn, info })),
       row: task.row === undefined ? undefined : judgedRowOf(task.row),
       metadata: record.metadata,

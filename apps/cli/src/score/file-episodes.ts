@@ -40,6 +40,7 @@ function episodeOf(row: JsonObject, solution: string): Scorable<JsonObject>["epi
   return {
     outcome: Outcome.completed,
     environmentReturn: 0,
+    roleRewards: {},
     turns: [{ promptText, responseText: solution, finishReason: FinishReason.stop, info: {} }],
     row: judgedRowOf(row),
     metadata: isObject(metadata) ? metadata : {},

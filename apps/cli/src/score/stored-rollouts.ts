@@ -41,6 +41,8 @@ const rolloutSchema = z.object({
     }),
   ),
   environmentReturn: z.number(),
+  // Absent in the answers of earlier releases.
+  roleRewards: z.record(z.string(), z.number()).default({}),
   metadata: z.unknown(),
   task: z.object({ environment: z.string(), row: z.unknown() }),
 });
@@ -69,11 +71,12 @@ export async function* storedRollouts(
 }
 
 function episodeOf(stored: z.output<typeof rolloutSchema>): Scorable<StoredRollout>["episode"] {
-  const { outcome, environmentReturn, turns, metadata, task } = stored;
+  const { outcome, environmentReturn, roleRewards, turns, metadata, task } = stored;
   const row = jsonObject.safeParse(task.row);
   return {
     outcome,
     environmentReturn,
+    roleRewards,
     turns: turns.map((turn) => ({
       ...turn,
       reward: turn.reward ?? undefined,

@@ -122,6 +122,11 @@ export interface AgentResult {
   readonly isTruncated?: boolean;
   /** Numbers for the run's metrics, such as `{ success: 1 }`. */
   readonly metrics?: Readonly<Record<string, number>>;
+  /**
+   * What single roles earned, for runs that name them (`roles` in the run file): the value of the judge "environment" for these
+   * roles, in place of the sum of all turns' rewards. Finite.
+   */
+  readonly roleRewards?: Readonly<Record<string, number>>;
   /** Anything else worth keeping, such as a final answer; it is stored in the episode as JSON. */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }

@@ -70,7 +70,7 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
 
   /**
    * The same model as one of several agents of a rollout. Its turns have the role's name; if the role does not learn, they are
-   * recorded but not trained.
+   * recorded but not trained. Where the run file gives the role a policy of its own, that one answers.
    */
   withRole(name: string, { learn = true }: { readonly learn?: boolean } = {}): HoneChatModel {
     return new HoneChatModel(this.#session, { ...this.#options, role: { name, learns: learn } });
@@ -134,7 +134,7 @@ export class HoneChatModel extends BaseChatModel<HoneCallOptions, AIMessageChunk
       format: this.#format,
       options: {
         ...(onTokens !== undefined && { onTokens }),
-        ...(role !== undefined && { learns: role.learns }),
+        ...(role !== undefined && { learns: role.learns, role: role.name }),
       },
     });
     if (role !== undefined) made.answer.turn.info = { ...made.answer.turn.info, role: role.name };

@@ -6,6 +6,7 @@
  * S3: Where the attempt's tokens must not grow too old, a call may use no version that is too far ahead of its first token.
  * S4: The attempt's clock is stopped during a call, and the time of the successful generation is charged afterwards, so a dead
  *     or busy replica costs the attempt nothing.
+ * S5: A call of a role that the run names goes to the role's policy, and is trained only where that policy learns.
  */
 
 import { DeadlineError } from "@hone/core";
@@ -53,9 +54,21 @@ export interface ModelSessionOptions {
   readonly maxStaleness?: number | undefined;
   /** See {@link GenerateCall.onNewVersion}. */
   readonly onNewVersion?: OnNewVersion | undefined;
+  /** The roles that the run names, and who plays them (S5). Absent = it names none. */
+  readonly roles?: ReadonlyMap<string, RolePolicy> | undefined;
   /** Sampling seed of a turn. */
   readonly seedOfTurn: (turn: number) => number;
   readonly observer?: RolloutObserver | undefined;
+}
+
+/** Who answers the calls of a role. */
+export interface RolePolicy {
+  /** Name of the served model. */
+  readonly model: string;
+  /** Whether its answers are trained. */
+  readonly isLearning: boolean;
+  readonly lowestVersion: number;
+  readonly highestVersion: number;
 }
 
 /** How one call is made. */
@@ -77,6 +90,8 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
   /** Whether the answer is trained. @default true */
   readonly learns?: boolean;
+  /** The role that calls (S5). @default none */
+  readonly role?: string | undefined;
   /** The policy that answers. @default the session's own */
   readonly policy?: Policy;
   /** Whether the rollout goes on after a full context if the agent then sends a shorter one. @default false */
@@ -98,6 +113,8 @@ export class ModelSession {
   /** The error of the latest call that failed (S2); undefined = none failed. */
   failure: unknown;
   readonly #options: ModelSessionOptions;
+  /** What single roles earned beside the rewards of turns, by role. */
+  readonly roleRewards = new Map<string, number>();
   #started = 0;
   #firstVersion: number | undefined;
 
@@ -126,6 +143,11 @@ export class ModelSession {
     return true;
   }
 
+  /** Adds to what a role earned. */
+  addRoleReward(role: string, value: number): void {
+    this.roleRewards.set(role, (this.roleRewards.get(role) ?? 0) + value);
+  }
+
   /**
    * Asks the policy for the answer to a conversation and records it.
    * @throws {LimitReachedError | AttemptTimedOutError | PolicyUnavailableError | PolicyStaleError | PolicyRefusedError}
@@ -151,11 +173,13 @@ export class ModelSession {
   }
 
   async #call(given: readonly ChatMessage[], options: CallOptions): Promise<ModelAnswer> {
-    const { tools, read, learns } = options;
+    const { tools, read } = options;
+    const player = this.#playerOf(options);
+    const learns = options.learns !== false && player?.isLearning !== false;
     const { conversation, maxTurns, maxContextTokens, sampling, signal } = this.#options;
     signal.throwIfAborted();
     if (this.#started >= maxTurns) throw new LimitReachedError("turns", maxTurns);
-    const prepared = conversation.prepare(given, tools);
+    const prepared = conversation.prepare(given, tools, player === undefined ? "" : options.role);
     const room = maxContextTokens - prepared.promptIds.length;
     if (room < 1) throw new LimitReachedError("context", maxContextTokens);
     const turnIndex = this.#started++;
@@ -168,14 +192,13 @@ export class ModelSession {
       learns,
     });
     const { messages, promptIds } = prepared;
-    const isTrained = learns !== false;
     this.#options.observer?.onAnswer({
       turn,
       messages,
       tools: tools ?? [],
       promptIds,
       generation,
-      isTrained,
+      isTrained: learns,
     });
     if (generation.finishReason === FinishReason.aborted) {
       throw new AttemptTimedOutError(this.#options.clock.deadlineMs);
@@ -217,7 +240,9 @@ export class ModelSession {
     options: CallOptions,
   ): Promise<PolicyGeneration> {
     const { tools, stopTexts = [], seedOf } = options;
-    const { clock, sampling, trace, model, sessionId, groupId, onNewVersion } = this.#options;
+    const { clock, sampling, trace, sessionId, groupId, onNewVersion } = this.#options;
+    const player = this.#playerOf(options);
+    const model = player?.model ?? this.#options.model;
     const policy = options.policy ?? this.#options.policy;
     const own = this.#options.signal;
     const signal = options.signal === undefined ? own : AbortSignal.any([own, options.signal]);
@@ -250,8 +275,8 @@ export class ModelSession {
         seed: seedOf?.(prepared.promptIds) ?? this.#options.seedOfTurn(turnIndex),
         sessionId: `${sessionId}/${prepared.conversation}`,
         groupId,
-        lowestVersion: this.#options.lowestVersion,
-        ...this.#newestVersion(),
+        lowestVersion: (player ?? this.#options).lowestVersion,
+        ...this.#newestVersion(player),
         ...(onNewVersion !== undefined && { onNewVersion }),
         deadlineMs: clock.remainingMs,
         trace: contextOf(span, trace),
@@ -277,9 +302,15 @@ export class ModelSession {
     }
   }
 
+  /** S5 */
+  #playerOf({ role, policy }: CallOptions): RolePolicy | undefined {
+    return role === undefined || policy !== undefined ? undefined : this.#options.roles?.get(role);
+  }
+
   /** S3 */
-  #newestVersion(): Pick<GenerateCall, "highestVersion" | "maxStaleness"> {
-    const { highestVersion, maxStaleness } = this.#options;
+  #newestVersion(player: RolePolicy | undefined): Pick<GenerateCall, "highestVersion" | "maxStaleness"> {
+    const { maxStaleness } = this.#options;
+    const { highestVersion } = player ?? this.#options;
     if (maxStaleness === undefined) return { highestVersion };
     const first = this.#firstVersion;
     const newest = first === undefined ? highestVersion : Math.min(highestVersion, first + maxStaleness);

@@ -9,6 +9,8 @@
  * T4: The engine sees exactly the prefix of the sample that its tokens are then appended to.
  * T5: Tokens sampled for a role that does not learn are treated like a prompt. A sample in which nothing is trained is left
  *     out of the record, and its turns refer to no sample.
+ * T6: A sample holds the tokens of one of the roles that the run names. Where another role goes on from its messages, a new
+ *     sample starts with the tokens up to there, as in a branch (T3).
  */
 
 import { isDeepStrictEqual } from "node:util";
@@ -52,6 +54,8 @@ export interface PreparedCall {
   /** The context as text, and the new part of it. */
   readonly shownText: string;
   readonly addedText: string;
+  /** The role of the sample (T6); empty = none that the run names. */
+  readonly role: string;
   /** The sample that the call continues, provided it still has `tokenCount` tokens; undefined = a new sample (T2, T3). */
   readonly continues: { readonly sample: UnfinishedSample; readonly tokenCount: number } | undefined;
 }
@@ -72,6 +76,7 @@ interface Junction {
  */
 interface UnfinishedSample {
   readonly index: number;
+  readonly role: string;
   tokenIds: readonly number[];
   /** Half-open ranges of sampled tokens that are trained. */
   readonly sampled: { readonly begin: number; readonly end: number }[];
@@ -119,9 +124,10 @@ export class Conversation {
 
   /**
    * Determines the context of a call.
+   * @param role the role that calls, if the run names it (T6).
    * @throws {ChatTemplateError} when the template refuses the messages.
    */
-  prepare(given: readonly ChatMessage[], tools: readonly ChatTool[] = []): PreparedCall {
+  prepare(given: readonly ChatMessage[], tools: readonly ChatTool[] = [], role = ""): PreparedCall {
     const from = this.#junctionOf(given);
     let rewritten: CallKind | undefined;
     if (from !== undefined) {
@@ -132,7 +138,7 @@ export class Conversation {
         ...given.slice(junction.messageCount),
       ];
       const extension = this.renderer.extend(junction.shownText, junction.answer, messages, tools);
-      const isLast = junction.tokenCount === sample.tokenIds.length;
+      const isLast = junction.tokenCount === sample.tokenIds.length && sample.role === role;
       if (extension.kind === "extends") {
         return {
           promptIds: [...sample.tokenIds.slice(0, junction.tokenCount), ...extension.addedIds],
@@ -142,6 +148,7 @@ export class Conversation {
           messages,
           shownText: extension.text,
           addedText: extension.addedText,
+          role,
           continues: isLast ? { sample, tokenCount: junction.tokenCount } : undefined,
         };
       }
@@ -156,6 +163,7 @@ export class Conversation {
       messages: given,
       shownText: prompt.text,
       addedText: prompt.text,
+      role,
       continues: undefined,
     };
   }
@@ -235,10 +243,10 @@ export class Conversation {
   record(): ConversationRecord {
     const kept = this.#samples.filter(({ sampled }) => sampled.length > 0); // T5
     const placeOf = new Map(kept.map(({ index }, place) => [index, place]));
-    const samples = kept.map(({ tokenIds, sampled, logprobs, versions }) => {
+    const samples = kept.map(({ tokenIds, sampled, logprobs, versions, role }) => {
       const lossMask = new Uint8Array(tokenIds.length);
       for (const { begin, end } of sampled) lossMask.fill(1, begin, end);
-      return { tokenIds, lossMask, logprobs, versions };
+      return { tokenIds, lossMask, logprobs, versions, ...(role !== "" && { role }) };
     });
     const turns = this.turns.map((turn) => {
       const sample = placeOf.get(turn.sample);
@@ -284,12 +292,13 @@ export class Conversation {
 
   /** The sample for a call's tokens. If another call has continued the sample in the meantime, a new one starts (T3). */
   #sampleFor(call: PreparedCall): UnfinishedSample {
-    const { continues } = call;
+    const { continues, role } = call;
     if (continues !== undefined && continues.sample.tokenIds.length === continues.tokenCount) {
       return continues.sample;
     }
     const started: UnfinishedSample = {
       index: this.#samples.length,
+      role,
       tokenIds: [],
       sampled: [],
       logprobs: [],

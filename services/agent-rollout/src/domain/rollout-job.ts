@@ -1,6 +1,6 @@
 /** A rollout in the domain: the job that asks for it, and its record. */
 
-import type { RecordedTurn, ToolUse } from "@hone/agents";
+import type { RecordedTurn, RolePolicy, ToolUse } from "@hone/agents";
 import type { Outcome, Slot } from "@hone/core";
 import type { OnNewVersion, Sample, SamplingParameters } from "@hone/rl";
 
@@ -23,6 +23,8 @@ export interface RolloutJob {
   readonly limits: RolloutLimits;
   readonly lowestVersion: number;
   readonly highestVersion: number;
+  /** The roles that the run names, and who plays them; absent = it names none. */
+  readonly roles?: ReadonlyMap<string, RolePolicy> | undefined;
   /** It is of no use once the policy is more than this many versions ahead of its first token; undefined = only the range counts. */
   readonly maxStaleness: number | undefined;
   /** What happens to its generations under way when a newer version is loaded. @default recompute */
@@ -81,6 +83,8 @@ export interface RolloutRecord {
   readonly toolUses: readonly ToolUse[];
   /** Sum of the environment's rewards. */
   readonly environmentReturn: number;
+  /** What the agent says that single roles earned; absent = it says nothing of roles. */
+  readonly roleRewards?: Readonly<Record<string, number>> | undefined;
   /** Name of the state in which the environment was left; undefined = there was none, or it was not reset. */
   readonly environmentState?: string | undefined;
   /** Why the earlier attempts failed. */

@@ -203,6 +203,7 @@ async function runTraced(
       (sum, each) => sum + each.totalReward,
       environment?.totalReward ?? 0,
     ),
+    roleRewards: { ...Object.fromEntries(session?.roleRewards ?? []), ...result.roleRewards },
     environmentState: environment?.state,
     durationMs: clock.spentMs,
     generationMs: session?.generationMs ?? 0,
@@ -272,6 +273,8 @@ function openSession(
     highestVersion: job.highestVersion,
     maxStaleness: job.maxStaleness,
     onNewVersion: job.onNewVersion,
+    // A script and an outside model play all roles.
+    roles: scripted === undefined && job.endpoint === undefined ? job.roles : undefined,
     seedOfTurn: (turn) => turnSeed(job.runSeed, job.slot, turn),
     observer,
   });

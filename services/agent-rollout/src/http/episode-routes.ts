@@ -48,6 +48,7 @@ const MAX_STORE_WAIT_MS = 30_000;
 const MAX_SMALL_BODY_BYTES = 16_384;
 const MAX_REASON_CHARACTERS = 2_000;
 const MAX_REWARDS = 10_000;
+const MAX_ROLE_CHARACTERS = 64;
 /** After how many seconds a client should try again. */
 const RETRY_AFTER_S = "1";
 
@@ -61,7 +62,12 @@ const endSchema = z
   .strictObject({
     reward: z.number().optional(),
     rewards: z
-      .array(z.strictObject({ value: z.number(), turn: z.number().int().min(0) }))
+      .array(
+        z.union([
+          z.strictObject({ value: z.number(), turn: z.number().int().min(0) }),
+          z.strictObject({ value: z.number(), role: z.string().min(1).max(MAX_ROLE_CHARACTERS) }),
+        ]),
+      )
       .max(MAX_REWARDS)
       .default([]),
     outcome: z.enum(["completed", "truncated", "agent_failed"]).default("completed"),

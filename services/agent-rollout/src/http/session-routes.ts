@@ -3,7 +3,8 @@
  *
  *   POST /v1/…        the paths of the dialects
  *   GET  /v1/models   the roles, or the one model
- *   POST /rewards     { "value": 1, "turn": 0 }; without `turn` the reward is for the latest call. After the attempt has ended:
+ *   POST /rewards     { "value": 1, "turn": 0 }; without `turn` the reward is for the latest call, and with `role` in its place it
+ *                     is what that role earned. After the attempt has ended:
  *                     { "value": 1, "name": "later", "reason": "…" }, a reward that a judge of the run waits for
  *
  * E1: only the session's own credential gives access, as a bearer token or as `x-api-key`.
@@ -60,6 +61,7 @@ const MAX_REASON_CHARACTERS = 2_000;
 const rewardSchema = z.strictObject({
   value: z.number(),
   turn: z.number().int().min(0).optional(),
+  role: z.string().min(1).max(MAX_NAME_CHARACTERS).optional(),
   name: z.string().min(1).max(MAX_NAME_CHARACTERS).optional(),
   reason: z.string().max(MAX_REASON_CHARACTERS).optional(),
 });
@@ -102,12 +104,17 @@ export function sessionRoutes(options: SessionRoutesOptions): Hono {
   app.post("/sessions/:id/rewards", limit, async (c) => {
     if (!options.sessions.isOpen(c.req.param("id"))) return giveLater(c, options);
     const session = sessionOf(c, options);
-    const { value, turn, name, reason } = parseBody(rewardSchema, await c.req.text());
+    const { value, turn, role, name, reason } = parseBody(rewardSchema, await c.req.text());
     if (name !== undefined || reason !== undefined) {
       const message = "a reward with a name or a reason is given once the attempt has ended, and it has not";
       throw new LaterRewardRefusedError(message, 409, "session_open");
     }
-    session.addReward(value, turn);
+    if (turn !== undefined && role !== undefined) {
+      throw new ApiRequestError("a reward is for a turn or for a role; leave out one of the two", {
+        param: "role",
+      });
+    }
+    session.addReward({ value, turn, role });
     return c.json({ total: session.totalReward });
   });
   return app;
@@ -121,10 +128,11 @@ async function giveLater(c: Context, { laterRewards }: SessionRoutesOptions): Pr
   if (!(await laterRewards.isAwaitedIn(rollout.runId))) throw new SessionOverError(id);
   const key = credentialOf(c);
   if (key === undefined) throw noCredential("has no credential");
-  const { value, turn, name, reason }: GivenReward = parseBody(rewardSchema, await c.req.text());
-  if (turn !== undefined) {
-    const message = "after the attempt has ended, rewards are those of the whole rollout; leave out turn";
-    throw new ApiRequestError(message, { param: "turn" });
+  const { value, turn, role, name, reason }: GivenReward = parseBody(rewardSchema, await c.req.text());
+  const of = turn !== undefined ? "turn" : role !== undefined ? "role" : undefined;
+  if (of !== undefined) {
+    const message = `after the attempt has ended, rewards are those of the whole rollout; leave out ${of}`;
+    throw new ApiRequestError(message, { param: of });
   }
   return c.json(await laterRewards.give(id, { ...rollout, key, value, name, reason }));
 }

@@ -50,6 +50,7 @@ export function decodeJob(job: WireJob, subject: string): RolloutJob {
       },
       lowestVersion: job.lowestVersion,
       highestVersion: job.highestVersion,
+      roles: decodeRoles(job.roles),
       maxStaleness: job.maxStaleness,
       onNewVersion: onNewVersionFromWire(job.onNewVersion),
       resumption: job.resumption,
@@ -88,6 +89,18 @@ function brokenRule(
     ],
   ];
   return rules.find(([isKept]) => !isKept)?.[1];
+}
+
+function decodeRoles(roles: WireJob["roles"]): RolloutJob["roles"] {
+  if (roles.length === 0) return undefined;
+  return new Map(
+    roles.map(({ role, model, isLearning, lowestVersion, highestVersion }) => {
+      if (highestVersion >= lowestVersion)
+        return [role, { model, isLearning, lowestVersion, highestVersion }];
+      const problem = `the role ${role} has the highest version ${highestVersion}, which is below its lowest version ${lowestVersion}`;
+      throw new TerminalError("BAD_ROLE", problem);
+    }),
+  );
 }
 
 function decodeEndpoint(endpoint: WireJob["endpoint"]): JobEndpoint | undefined {

@@ -32,6 +32,7 @@ export function encodeEpisode(job: WireJob, record: RolloutRecord): Episode {
     metadataJson: JSON.stringify(record.metadata),
     environmentReturn: record.environmentReturn,
     environmentState: record.environmentState ?? "",
+    roleRewards: record.roleRewards ?? {},
     failedAttempts: [...record.failedAttempts],
     durationMs: record.durationMs,
     generationMs: record.generationMs,
@@ -50,6 +51,7 @@ function encodeSample(sample: RolloutRecord["samples"][number]): Sample {
     lossMask: sample.lossMask,
     logprobs: Array.from(sample.logprobs),
     versions: sample.versions.map((span) => create(VersionSpanSchema, span)),
+    role: sample.role ?? "",
   });
 }
 

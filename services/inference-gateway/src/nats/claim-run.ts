@@ -1,10 +1,10 @@
 /**
- * Chooses the run that a replica serves if it can have only one model at a time.
+ * Chooses the model that a replica serves if it can have only one at a time: a run's own policy, or a further one of it.
  *
- * C1: a claim is a key of REPLICAS, `<run>.=<n>`, with the first n that is free, written by compare-and-set. If two replicas
- *     want the same key, one of them fails, and chooses again among the runs with the fewest claims.
+ * C1: a claim is a key of REPLICAS, `<model>.=<n>`, with the first n that is free, written by compare-and-set. If two replicas
+ *     want the same key, one of them fails, and chooses again among the models with the fewest claims.
  * C2: a replica renews its claim; the claim of a replica that died expires with the bucket's time to live.
- * C3: a replica keeps its run until the run ends, and can then claim another one.
+ * C3: a replica keeps its model until the run ends, and can then claim another one.
  *
  * No name of a replica begins with "=", so a claim cannot be mistaken for a replica's entry.
  */
@@ -21,8 +21,9 @@ import {
 } from "@hone/messaging";
 import { type ReplicaState, ReplicaStateSchema } from "@hone/proto-gen/policy";
 import { type RunState, RunStateSchema } from "@hone/proto-gen/run";
+import type { PolicySource } from "../domain/inference-engine.ts";
 import type { FollowRunsOptions } from "./follow-runs.ts";
-import { hasEnded, policySourceOf } from "./policy-source.ts";
+import { hasEnded, policySourcesOf } from "./policy-source.ts";
 
 export interface ClaimRunOptions extends FollowRunsOptions {
   readonly replica: string;
@@ -31,12 +32,12 @@ export interface ClaimRunOptions extends FollowRunsOptions {
 }
 
 interface Claim {
-  readonly run: string;
+  readonly model: string;
   readonly key: string;
   readonly revision: number;
 }
 
-/** A claim that a replica may make; `place` is its n, the number of claims of the run before it. */
+/** A claim that a replica may make; `place` is its n, the number of claims of the model before it. */
 interface Place extends Claim {
   readonly place: number;
   readonly isOwn: boolean;
@@ -47,7 +48,9 @@ export async function claimRun(options: ClaimRunOptions, signal: AbortSignal): P
   const { bus, logger, keeper, stateDir, renewEveryMs = REPLICA_TTL_MS / 3 } = options;
   const runs = await openBucket(bus, BucketName.runState, RunStateSchema);
   const claims = new Claims(await openBucket(bus, BucketName.replicas, ReplicaStateSchema), options.replica);
-  const active = new Map<string, RunState>();
+  /** The models of each active run. */
+  const active = new Map<string, ReadonlyMap<string, PolicySource>>();
+  const models = () => new Map([...active.values()].flatMap((ofRun) => [...ofRun]));
   let claim: Claim | undefined;
   let turn: Promise<void> = Promise.resolve();
 
@@ -57,20 +60,20 @@ export async function claimRun(options: ClaimRunOptions, signal: AbortSignal): P
     return turn;
   };
   const follow = async (): Promise<void> => {
-    if (claim !== undefined && !active.has(claim.run)) {
-      const { run } = claim;
-      keeper.drop(run);
+    const served = models();
+    if (claim !== undefined && !served.has(claim.model)) {
+      const { model } = claim;
+      keeper.drop(model);
       await claims.release(claim);
       claim = undefined;
-      logger.info("the run has ended, and this replica is free", { run });
+      logger.info("the run has ended, and this replica is free", { model });
     }
     if (claim === undefined) {
-      claim = await claims.take([...active.keys()]);
+      claim = await claims.take([...served.keys()]);
       if (claim === undefined) return;
-      logger.info("this replica serves a run", { run: claim.run });
+      logger.info("this replica serves a model", { model: claim.model });
     }
-    const source = policySourceOf(claim.run, active.get(claim.run)!, stateDir, logger);
-    if (source !== undefined) keeper.want(source);
+    keeper.want(served.get(claim.model)!);
   };
   const renew = async (): Promise<void> => {
     if (claim !== undefined) claim = (await claims.renew(claim)) ?? claim;
@@ -87,8 +90,10 @@ export async function claimRun(options: ClaimRunOptions, signal: AbortSignal): P
     logger.warn("the state of the runs cannot be followed, trying again", { error });
   // A run without weights cannot be served yet.
   const note = (key: string, value: RunState | undefined) => {
-    if (value === undefined || hasEnded(value)) active.delete(key);
-    else if (value.location !== "") active.set(key, value);
+    const sources =
+      value === undefined || hasEnded(value) ? [] : policySourcesOf(key, value, stateDir, logger);
+    if (sources.length > 0) active.set(key, new Map(sources.map((source) => [source.model, source])));
+    else if (value === undefined || hasEnded(value)) active.delete(key);
   };
   // A watch reports one run after the other, but the first claim must consider all of them.
   await inTurn("claim a run", async () => {
@@ -115,16 +120,16 @@ class Claims {
     this.#replica = replica;
   }
 
-  /** C1 @returns undefined when there is no run to claim. */
-  async take(runs: readonly string[]): Promise<Claim | undefined> {
-    while (runs.length > 0) {
-      const places = await Promise.all(runs.map((run) => this.#placeIn(run)));
+  /** C1 @returns undefined when there is no model to claim. */
+  async take(models: readonly string[]): Promise<Claim | undefined> {
+    while (models.length > 0) {
+      const places = await Promise.all(models.map((model) => this.#placeIn(model)));
       // A claim that this replica made before a restart is its own.
-      const [{ run, key, revision }] = places.sort(
-        (a, b) => Number(b.isOwn) - Number(a.isOwn) || a.place - b.place || (a.run < b.run ? -1 : 1),
+      const [{ model, key, revision }] = places.sort(
+        (a, b) => Number(b.isOwn) - Number(a.isOwn) || a.place - b.place || (a.model < b.model ? -1 : 1),
       ) as [Place];
       try {
-        return { run, key, revision: await this.#bucket.compareAndSet(key, this.#state(run), revision) };
+        return { model, key, revision: await this.#bucket.compareAndSet(key, this.#state(model), revision) };
       } catch (error) {
         if (!(error instanceof RevisionConflictError)) throw error;
       }
@@ -132,16 +137,16 @@ class Claims {
     return undefined;
   }
 
-  /** C2 @returns the new claim; undefined if this replica could claim no run. */
+  /** C2 @returns the new claim; undefined if this replica could claim no model. */
   async renew(claim: Claim): Promise<Claim | undefined> {
     try {
-      const { run, key } = claim;
-      const revision = await this.#bucket.compareAndSet(key, this.#state(run), claim.revision);
-      return { run, key, revision };
+      const { model, key } = claim;
+      const revision = await this.#bucket.compareAndSet(key, this.#state(model), claim.revision);
+      return { model, key, revision };
     } catch (error) {
       if (!(error instanceof RevisionConflictError)) throw error;
       // The claim expired while the bus was not reachable.
-      return this.take([claim.run]);
+      return this.take([claim.model]);
     }
   }
 
@@ -149,10 +154,10 @@ class Claims {
     await this.#bucket.delete(key);
   }
 
-  /** This replica's own place in a run, or else the first free one. */
-  async #placeIn(run: string): Promise<Place> {
+  /** This replica's own place in a model, or else the first free one. */
+  async #placeIn(model: string): Promise<Place> {
     for (let place = 0; ; place++) {
-      const key = `${run}.=${place}`;
+      const key = `${model}.=${place}`;
       // A claim that cannot be decoded counts as free.
       const entry = await this.#bucket.get(key).catch(async (error: unknown) => {
         if (!(error instanceof UndecodableMessageError)) throw error;
@@ -160,11 +165,11 @@ class Claims {
       });
       const isOwn = entry?.value?.replica === this.#replica;
       if (entry?.value === undefined || isOwn)
-        return { run, key, place, isOwn, revision: entry?.revision ?? 0 };
+        return { model, key, place, isOwn, revision: entry?.revision ?? 0 };
     }
   }
 
-  #state(run: string): ReplicaState {
-    return create(ReplicaStateSchema, { replica: this.#replica, model: run, activity: "claims this run" });
+  #state(model: string): ReplicaState {
+    return create(ReplicaStateSchema, { replica: this.#replica, model, activity: "claims this model" });
   }
 }

@@ -4,7 +4,7 @@ import { type BucketChange, BucketName, type Bus, openBucket } from "@hone/messa
 import { type RunState, RunStateSchema } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
 import type { PolicyKeeper } from "../domain/policy-keeper.ts";
-import { hasEnded, policySourceOf } from "./policy-source.ts";
+import { hasEnded, policySourcesOf } from "./policy-source.ts";
 
 export interface FollowRunsOptions {
   readonly bus: Bus;
@@ -20,17 +20,24 @@ export async function followRuns(options: FollowRunsOptions, signal: AbortSignal
   const runs = await openBucket(bus, BucketName.runState, RunStateSchema);
   const onError = (error: unknown) =>
     logger.warn("the state of the runs cannot be followed, trying again", { error });
-  for await (const change of runs.watch(signal, onError)) apply(change, options);
+  /** The models of each run that are wanted. */
+  const wanted = new Map<string, ReadonlySet<string>>();
+  for await (const change of runs.watch(signal, onError)) apply(change, wanted, options);
 }
 
 function apply(
   { key, value }: BucketChange<RunState>,
+  wanted: Map<string, ReadonlySet<string>>,
   { keeper, stateDir, logger }: FollowRunsOptions,
 ): void {
-  if (value === undefined || hasEnded(value)) {
-    keeper.drop(key);
+  const hasEndedNow = value === undefined || hasEnded(value);
+  const sources = hasEndedNow ? [] : policySourcesOf(key, value, stateDir, logger);
+  const models = new Set(sources.map(({ model }) => model));
+  if (hasEndedNow) {
+    for (const model of wanted.get(key) ?? [key]) keeper.drop(model);
+    wanted.delete(key);
     return;
   }
-  const source = policySourceOf(key, value, stateDir, logger);
-  if (source !== undefined) keeper.want(source);
+  for (const source of sources) keeper.want(source);
+  if (models.size > 0) wanted.set(key, models);
 }

@@ -16,6 +16,8 @@ export interface ScoreInput {
   readonly turns: readonly { readonly prompt: string; readonly response: string }[];
   /** Sum of the environment's rewards. */
   readonly environmentReturn: number;
+  /** What the agent says that single roles earned; empty = it says nothing of roles. */
+  readonly roleRewards: Readonly<Record<string, number>>;
 }
 
 export function scoreInputOf(episode: JudgedEpisode): ScoreInput {
@@ -30,5 +32,6 @@ export function scoreInputOf(episode: JudgedEpisode): ScoreInput {
       response: responseText,
     })),
     environmentReturn: episode.environmentReturn,
+    roleRewards: episode.roleRewards,
   };
 }

@@ -11,6 +11,8 @@ export interface Judgement {
   readonly metrics?: Readonly<Record<string, number>>;
   /** Rewards of single turns; the value does not include them. */
   readonly turnRewards?: readonly TurnReward[];
+  /** Values for single roles, in place of `value`. */
+  readonly roleValues?: Readonly<Record<string, number>>;
   /** An explanation in words. It is shown when a run is debugged, and is not stored. */
   readonly reason?: string;
 }

@@ -9,6 +9,8 @@ export interface JudgedEpisode {
   readonly outcome: Outcome;
   /** Sum of the environment's rewards. */
   readonly environmentReturn: number;
+  /** What the agent says that single roles earned; empty = it says nothing of roles. */
+  readonly roleRewards: Readonly<Record<string, number>>;
   readonly turns: readonly JudgedTurn[];
   /** Columns of the dataset row; undefined where the task is an environment. */
   readonly row: JudgedRow | undefined;

@@ -12,6 +12,8 @@ interface Member {
   /** The judge's name in the run file, or else its kind. */
   readonly name: string;
   readonly weight: number;
+  /** The roles whose reward its score is part of; undefined = all of them. */
+  readonly roles: readonly string[] | undefined;
   /** Whether it judges this episode, or its group. */
   readonly isFor: (episode: JudgedEpisode) => boolean;
 }
@@ -53,11 +55,12 @@ function laterMember(config: LaterJudgeConfig, judgesBefore: number): LaterMembe
   return { ...memberOf(config), judgesBefore, fallback: config.default };
 }
 
-function memberOf({ kind, name = kind, weight, dataSources }: JudgeConfig): Member {
+function memberOf({ kind, name = kind, weight, dataSources, roles }: JudgeConfig): Member {
   const sources = dataSources === undefined ? undefined : new Set(dataSources);
   return {
     name,
     weight,
+    roles,
     isFor: ({ row }) => sources === undefined || sources.has(row?.dataSource ?? ""),
   };
 }

@@ -23,6 +23,7 @@ async function verdictOf(judged: JudgedEpisode, judges: readonly object[]) {
 const episode: JudgedEpisode = {
   outcome: Outcome.completed,
   environmentReturn: 0.75,
+  roleRewards: {},
   turns: [turn({ isValid: true }), turn({ isValid: false }), turn({ action_is_valid: true }), turn({})],
   row: undefined,
   metadata: {},

@@ -37,6 +37,8 @@ export interface AwaitedScore {
   readonly weight: number;
   /** Its place among all scores of the episode, which are in the order of the run file. */
   readonly place: number;
+  /** See {@link Score.roles}. */
+  readonly roles: readonly string[] | undefined;
   /** The value if nobody gives it in time. */
   readonly fallback: number | undefined;
 }
@@ -78,7 +80,7 @@ export async function scoreFirst(
   const words = await Promise.all(asked.map((member) => tryJudge(member, episode, context)));
   const scores: DetailedScore[] = [];
   for (const [index, word] of words.entries()) {
-    const { name, weight } = asked[index]!;
+    const { name, weight, roles } = asked[index]!;
     if ("failure" in word) return { kind: "failed", judge: name, reason: word.failure };
     scores.push({
       judge: name,
@@ -86,13 +88,15 @@ export async function scoreFirst(
       value: word.value,
       metrics: word.metrics ?? {},
       turnRewards: word.turnRewards ?? [],
+      ...(roles !== undefined && { roles }),
+      ...(word.roleValues !== undefined && { roleValues: word.roleValues }),
       ...(word.reason !== undefined && { reason: word.reason }),
     });
   }
   if (later.length > 0) {
-    const awaited = later.map(({ name, weight, judgesBefore, fallback }, index) => {
+    const awaited = later.map(({ name, weight, roles, judgesBefore, fallback }, index) => {
       const isBefore = (member: PanelMember<Judge>) => panel.judges.indexOf(member) < judgesBefore;
-      return { judge: name, weight, fallback, place: asked.filter(isBefore).length + index };
+      return { judge: name, weight, roles, fallback, place: asked.filter(isBefore).length + index };
     });
     return { kind: "awaits", scores, awaited };
   }
@@ -132,10 +136,14 @@ async function tryJudge(
 }
 
 /** @throws {JudgeError} that names the number which is not finite. */
-export function checkFinite(name: string, { value, metrics = {}, turnRewards = [] }: Judgement): void {
+export function checkFinite(
+  name: string,
+  { value, metrics = {}, turnRewards = [], roleValues = {} }: Judgement,
+): void {
   const figures: [string, number][] = [
     ["a score", value],
     ...Object.entries(metrics).map(([key, figure]): [string, number] => [`the metric "${key}"`, figure]),
+    ...Object.entries(roleValues).map(([role, figure]): [string, number] => [`the score of ${role}`, figure]),
     ...turnRewards.map((turn): [string, number] => [`the reward of turn ${turn.turn}`, turn.value]),
   ];
   const broken = figures.find(([, figure]) => !Number.isFinite(figure));

@@ -23,14 +23,14 @@ export async function scoreGroup(
   context: JudgeContext,
 ): Promise<GroupVerdict> {
   const scores = episodes.map((): DetailedScore[] => []);
-  for (const { name, weight, judge, isFor } of panel.groupJudges) {
+  for (const { name, weight, roles, judge, isFor } of panel.groupJudges) {
     if (!episodes.every(isFor)) continue;
     try {
       const words = await judge(episodes, context);
       for (const [index, word] of words.entries()) {
         checkFinite(name, word);
         const { value, metrics = {}, turnRewards = [] } = word;
-        scores[index]!.push({ judge: name, weight, value, metrics, turnRewards });
+        scores[index]!.push({ judge: name, weight, value, metrics, turnRewards, ...(roles && { roles }) });
       }
     } catch (error) {
       return { kind: "failed", reason: `the judge "${name}" failed: ${describeError(error)}` };

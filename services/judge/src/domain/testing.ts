@@ -15,6 +15,7 @@ export function answered(responses: string | readonly string[], groundTruth?: un
   return {
     outcome: Outcome.completed,
     environmentReturn: 0,
+    roleRewards: {},
     turns: texts.map((responseText) => ({
       promptText: "2+2?",
       responseText,

@@ -17,6 +17,7 @@ export function decodeEpisode(episode: Episode): JudgedEpisode {
   return {
     outcome: outcomeFromWire(episode.outcome),
     environmentReturn: episode.environmentReturn,
+    roleRewards: episode.roleRewards,
     turns: episode.turns.map(({ promptText, responseText, finishReason, infoJson, reward }) => ({
       promptText,
       responseText,

@@ -90,12 +90,15 @@ export function failedEpisode(episode: Episode, outcome: Outcome, reason: string
   });
 }
 
-export function scoreToWire({ judge, weight, value, metrics, turnRewards }: DetailedScore) {
+export function scoreToWire(score: DetailedScore) {
+  const { judge, weight, value, metrics, turnRewards, roles = [], roleValues = {} } = score;
   return create(ScoreSchema, {
     judge,
     weight,
     value,
     metrics,
     turnRewards: turnRewards.map((reward) => create(TurnRewardSchema, reward)),
+    roles: [...roles],
+    roleValues,
   });
 }

@@ -56,6 +56,8 @@ export interface RolloutView {
   readonly tails: ReadonlyArray<{ readonly sample: number; readonly tokens: readonly TokenView[] }>;
   readonly scores: ReadonlyArray<{ readonly judge: string; readonly weight: number; readonly value: number }>;
   readonly environmentReturn: number;
+  /** What the agent says that single roles earned; empty = it says nothing of roles. */
+  readonly roleRewards: Readonly<Record<string, number>>;
   readonly failedAttempts: readonly string[];
   readonly metrics: Readonly<Record<string, number>>;
   readonly metadata: unknown;
@@ -101,6 +103,7 @@ export function rolloutViewOf(
     tails,
     scores: scored.scores.map(({ judge, weight, value }) => ({ judge, weight, value })),
     environmentReturn: episode.environmentReturn,
+    roleRewards: episode.roleRewards,
     failedAttempts: episode.failedAttempts,
     metrics: episode.metrics,
     metadata: jsonOrText(episode.metadataJson),

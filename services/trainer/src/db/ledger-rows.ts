@@ -3,7 +3,7 @@
  *
  * L1: a commit is one transaction: ledger rows, step row and the run's version, all or nothing.
  * L2: it takes effect only where the owner's epoch and version k-1 are still current, or no version where the run begins with k.
- * L3: (run, slot) is unique: a rollout that was trained cannot be in a second commit.
+ * L3: (run, slot, role) is unique: a rollout that was trained, or a role's part of one, cannot be in a second commit.
  * L4: a group of an asynchronous run is trained or given up once, and only while it is open.
  */
 
@@ -281,6 +281,7 @@ export class LedgerRows implements RunLedger {
         db
           .select({
             slot: ledger.slot,
+            role: ledger.role,
             reward: ledger.reward,
             advantage: ledger.advantage,
             turnAdvantages: ledger.turnAdvantages,
@@ -292,9 +293,10 @@ export class LedgerRows implements RunLedger {
       { action: `read the ledger of step ${version} of ${runId}`, isRepeatable: true },
     );
     return rows
-      .map(({ slot, turnAdvantages, tokenAdvantages, returns, ...row }) => ({
+      .map(({ slot, role, turnAdvantages, tokenAdvantages, returns, ...row }) => ({
         ...row,
         slot: parseSlotKey(slot),
+        role: role === "" ? undefined : role,
         ...(turnAdvantages !== null && { turnAdvantages }),
         ...(tokenAdvantages !== null && { tokenAdvantages: fromBytes(tokenAdvantages) }),
         ...(returns !== null && { returns: fromBytes(returns) }),
@@ -359,6 +361,7 @@ function rowOf(
   return {
     run_id: commit.runId,
     slot: slotKey(rollout.slot),
+    role: rollout.role ?? "",
     version: commit.version,
     attempt: rollout.attempt,
     outcome: rollout.outcome,

@@ -153,4 +153,13 @@ create table groups (
 );
 create index groups_open on groups (run_id) where trained_by is null and not is_given_up`,
   },
+  {
+    id: 13,
+    name: "roles-of-rollouts",
+    sql: `
+alter table ledger
+  add column role text not null default '',
+  drop constraint ledger_pkey,
+  add primary key (run_id, slot, role)`,
+  },
 ];

@@ -2,7 +2,7 @@
  * Tables of the trainer, in its schema "trainer". The SQL that makes them is in migrations.ts.
  *
  *   runs          one row per run: its file, its owner, the last committed version
- *   ledger        one row per trained rollout; unique, so none is trained twice
+ *   ledger        one row per trained rollout, or per role's part of one; unique, so none is trained twice
  *   steps         one row per committed version, with its metrics
  *   visits        one row per task of a committed step, where the run has a curriculum
  *   groups        one row per group of an asynchronous run, from when it is asked for
@@ -67,6 +67,8 @@ export const ledger = pgTable(
     runId: text("run_id").notNull(),
     /** Slot: `<split>.<step>.<task>.<index>`. */
     slot: text("slot").notNull(),
+    /** The role whose part of the rollout it is; empty = the whole, or the part of no role that the run names. */
+    role: text("role").notNull().default(""),
     /** The version that was trained on it. */
     version: integer("version").notNull(),
     attempt: integer("attempt").notNull(),
@@ -88,7 +90,7 @@ export const ledger = pgTable(
     /** What the critic is to predict at each sampled token, in the same form; null = no critic was trained. */
     tokenReturns: bytea("token_returns"),
   },
-  (table) => [primaryKey({ columns: [table.runId, table.slot] })],
+  (table) => [primaryKey({ columns: [table.runId, table.slot, table.role] })],
 );
 
 export const steps = pgTable(

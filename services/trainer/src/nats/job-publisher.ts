@@ -20,12 +20,14 @@ import {
 import { TaskSchema } from "@hone/proto-gen/dataset";
 import {
   EndpointSchema,
+  RolePolicySchema,
   type RolloutJob,
   RolloutJobSchema,
   RolloutLimitsSchema,
   SamplingSchema,
 } from "@hone/proto-gen/rollout";
 import { describeSpan } from "@hone/telemetry";
+import { rolePlayers } from "../domain/learners/role-players.ts";
 import type { Job, JobQueue, PublishJobOptions } from "../domain/rollouts/jobs.ts";
 import type { RunRecord } from "../domain/run/run-record.ts";
 
@@ -110,6 +112,7 @@ function encodeJob(run: RunRecord, job: Job, tokenizer: { path: string; digest: 
       deadlineMs: job.deadlineMs ?? config.rollout.deadlineMs,
       maxAttempts: config.rollout.maxAttempts,
     }),
+    roles: hasRoles(job) ? rolePlayers(run, job).map((each) => create(RolePolicySchema, each)) : [],
     lowestVersion: job.lowestVersion,
     highestVersion: job.highestVersion,
     ...(job.maxStaleness !== undefined && { maxStaleness: job.maxStaleness }),
@@ -119,6 +122,11 @@ function encodeJob(run: RunRecord, job: Job, tokenizer: { path: string; digest: 
     tokenizerDigest: tokenizer.digest,
     tokenizerPath: tokenizer.path,
   });
+}
+
+/** A script and an outside model play all roles of a rollout. */
+function hasRoles({ scriptedPolicy, endpoint }: Job): boolean {
+  return scriptedPolicy === undefined && endpoint === undefined;
 }
 
 function endpointOf({ endpoint }: Job) {

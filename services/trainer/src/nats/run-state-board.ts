@@ -7,7 +7,7 @@ import {
   RevisionConflictError,
   UndecodableMessageError,
 } from "@hone/messaging";
-import { type RunState, RunStateSchema, RunPhase as WirePhase } from "@hone/proto-gen/run";
+import { PolicyStateSchema, type RunState, RunStateSchema, RunPhase as WirePhase } from "@hone/proto-gen/run";
 import type { RunPhase, RunStateBoard, RunStatus } from "../domain/report/run-status.ts";
 import { troublesToWire } from "./troubles-to-wire.ts";
 
@@ -104,6 +104,7 @@ export function encodeStatus(status: RunStatus): RunState {
     tokenizerDigest: status.tokenizerDigest,
     resumption: status.resumption,
     quantization: quantizationToWire(status.quantization),
+    policies: (status.policies ?? []).map((policy) => create(PolicyStateSchema, policy)),
     endReason: status.endReason ?? "",
     ...(status.troubles !== undefined && { troubles: troublesToWire(status.troubles) }),
   });

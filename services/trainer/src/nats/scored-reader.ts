@@ -215,12 +215,14 @@ export function decodeRollout(message: ScoredEpisode, runId: string): Rollout {
     outcome: outcomeFromWire(episode.outcome),
     ...(episode.reason !== "" && { reason: clipReason(episode.reason) }),
     ...(episode.toolUses.length > 0 && { toolUses: episode.toolUses.slice(0, MAX_TOOL_USES).map(toolUseOf) }),
-    scores: scores.map(({ judge, weight, value, metrics, turnRewards }) => ({
+    scores: scores.map(({ judge, weight, value, metrics, turnRewards, roles, roleValues }) => ({
       judge,
       weight,
       value,
       metrics: usableMetrics(metrics),
       ...(turnRewards.length > 0 && { turnRewards: turnRewards.map(({ turn, value }) => ({ turn, value })) }),
+      ...(roles.length > 0 && { roles }),
+      ...(Object.keys(roleValues).length > 0 && { roleValues }),
     })),
     samples,
     metrics: usableMetrics(episode.metrics),
@@ -277,6 +279,11 @@ function checkFigures({ scores }: ScoredEpisode, { attempt, turns }: Episode): v
   if (!Number.isFinite(reward)) {
     throw new BrokenRecordError(`the reward of a scored episode is ${reward}, which is not a finite number`);
   }
+  for (const [role, value] of scores.flatMap(({ roleValues }) => Object.entries(roleValues))) {
+    if (Number.isFinite(value)) continue;
+    const problem = `a judge gave the role ${show(role)} the score ${value}, which is not a finite number`;
+    throw new BrokenRecordError(problem);
+  }
   for (const { turn, value } of scores.flatMap(({ turnRewards }) => turnRewards)) {
     if (turn >= turns.length) {
       throw new BrokenRecordError(`a judge rewarded turn ${turn} of an episode of ${turns.length} turns`);
@@ -300,12 +307,14 @@ function usableMetrics(metrics: Readonly<Record<string, number>>): Record<string
  * Copies the arrays out of the message: engines move them to other threads, and a view would move the whole message with it.
  * @param isScripted a scripted policy has no logprobs and no version, so its tokens get logprob 0 (certain) and version 0.
  */
-function decodeSample({ tokenIds, lossMask, logprobs, versions }: WireSample, isScripted: boolean): Sample {
+function decodeSample(wire: WireSample, isScripted: boolean): Sample {
+  const { tokenIds, lossMask, logprobs, versions, role } = wire;
   const sample: Sample = {
     tokenIds: Uint32Array.from(tokenIds),
     lossMask: Uint8Array.from(lossMask),
     logprobs: Float32Array.from(logprobs),
     versions: versions.map(({ version, tokenCount }) => ({ version, tokenCount })),
+    ...(role !== "" && { role }),
   };
   if (!isScripted || logprobs.length > 0) return sample;
   const tokenCount = sampledTokenCount(sample);

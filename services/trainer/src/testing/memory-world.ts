@@ -135,12 +135,13 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     if (epoch !== this.run.epoch || this.run.version !== previous) return false;
     const worth = commit.trained.map(({ rollout, ...credited }) => ({
       slot: rollout.slot,
+      role: rollout.role,
       ...credited,
     }));
     this.#worth.set(version, worth);
     this.#digests.set(version, stateDigest);
     for (const { rollout } of commit.trained) {
-      const key = slotKey(rollout.slot);
+      const key = `${slotKey(rollout.slot)}${rollout.role === undefined ? "" : `/${rollout.role}`}`;
       if (this.ledger.has(key)) throw new Error(`${key} is trained twice`);
       this.ledger.set(key, version);
     }

@@ -8,10 +8,12 @@
 import { Gsm8kMethod } from "@hone/rl";
 import { z } from "zod";
 import { isHttpUrl } from "./http-url.ts";
+import { ROLE_NAME } from "./policies.ts";
 
 const MAX_JUDGE_NAME_CHARACTERS = 128;
 const MAX_PATTERN_CHARACTERS = 4_096;
 const MAX_DATA_SOURCES = 100;
+const MAX_JUDGED_ROLES = 32;
 const MAX_PATH_CHARACTERS = 1_024;
 
 /** Keys of every judge. */
@@ -22,6 +24,8 @@ const common = {
   weight: z.number().default(1),
   /** The judge scores only rows whose `data_source` is one of these; absent = every episode. */
   dataSources: z.array(z.string().min(1)).min(1).max(MAX_DATA_SOURCES).optional(),
+  /** The roles whose reward the score is part of; absent = all roles, and the rollout as a whole. */
+  roles: z.array(z.string().regex(ROLE_NAME, "the name of a role")).min(1).max(MAX_JUDGED_ROLES).optional(),
 };
 
 const pattern = z

@@ -1,6 +1,6 @@
 /** The schema of a run file: its keys, and the rules between keys. */
 
-import { contradictions } from "./contradictions.ts";
+import { contradictions } from "./contradictions/contradictions.ts";
 import { type ModelInit, type RunConfig, runFileKeys } from "./schema.ts";
 
 export const runFileSchema = runFileKeys.check((context) => {

@@ -1,6 +1,7 @@
 /** Tells what kind of work a run file asks for. */
 
 import { Quantization } from "@hone/rl";
+import { learningPolicies, policyModelName } from "./policies.ts";
 import type { RunConfig } from "./schema.ts";
 
 /** Whether the run trains its model. A run without steps and without a warm start only evaluates it. */
@@ -44,17 +45,18 @@ export function isFirstVersion({
 
 /** A model that a run reads beside its policy. */
 export interface OtherModel {
-  /** Its name within the run: `critic`, or `teacher-` with the teacher's place in the list, from 0. */
+  /** Its name within the run: `critic`, `policy-` with the policy's name, or `teacher-` with the teacher's place, from 0. */
   readonly name: string;
   /** The key of the run file that names it. */
   readonly key: string;
   readonly place: { readonly path: string; readonly revision: string };
 }
 
-/** The models that a run reads beside its policy: those of its teachers, and the one that its critic begins with. */
-export function otherModels({ algorithm, trainer }: Pick<RunConfig, "algorithm" | "trainer">): OtherModel[] {
+/** The models that a run reads beside its policy: those of its teachers, and those that its critic and its policies begin with. */
+export function otherModels(run: Pick<RunConfig, "algorithm" | "policies" | "trainer">): OtherModel[] {
+  const { algorithm, trainer } = run;
   if (trainer.steps === 0) return [];
-  const models = (algorithm.distillation?.teachers ?? []).flatMap(({ model }, index) =>
+  const models: OtherModel[] = (algorithm.distillation?.teachers ?? []).flatMap(({ model }, index) =>
     model === undefined
       ? []
       : [
@@ -65,6 +67,10 @@ export function otherModels({ algorithm, trainer }: Pick<RunConfig, "algorithm" 
           },
         ],
   );
+  for (const { name, model } of learningPolicies(run)) {
+    if (model !== undefined)
+      models.push({ name: policyModelName(name), key: `policies.${name}.model`, place: model });
+  }
   const { model } = trainer.critic ?? {};
   return model === undefined
     ? models

@@ -22,6 +22,8 @@ import { z } from "zod";
 import { agentSchema } from "./agent.ts";
 import { judgesSchema } from "./judges.ts";
 import { modelEndpointSchema, teacherEndpointSchema } from "./model-endpoint.ts";
+import { optimizer } from "./optimizer.ts";
+import { policiesSchema, rolesSchema } from "./policies.ts";
 import { fileSourceSchema, taskSourceSchema } from "./sources.ts";
 
 const MAX_TASKS_PER_STEP = 10_000;
@@ -91,27 +93,6 @@ const pretrainedModel = z.strictObject({
   dtype: z.enum(["auto", "float32", "float16", "bfloat16"]).default("auto"),
   /** Absent = all weights are trained. */
   lora: lora.optional(),
-});
-
-const optimizer = z.strictObject({
-  kind: z.literal("adamw"),
-  learningRate: z.number().positive().max(1),
-  beta1: z.number().min(0).lt(1).default(0.9),
-  beta2: z.number().min(0).lt(1).default(0.95),
-  epsilon: z.number().positive().default(1e-8),
-  /** Decoupled weight decay, applied to matrices only. */
-  weightDecay: z.number().min(0).default(0),
-  /** Gradients with a larger global norm are scaled down to it. */
-  maxGradNorm: z.number().positive().default(1),
-  schedule: z
-    .strictObject({
-      kind: z.enum(["constant", "linear", "cosine"]).default("constant"),
-      /** Number of steps over which the learning rate rises from 0. */
-      warmupSteps: wholeNumber.min(0).default(0),
-      /** Learning rate at the last step, as a share of the full rate. */
-      finalRatio: z.number().min(0).max(1).default(0),
-    })
-    .prefault({}),
 });
 
 /** Tokens of one forward and backward pass; they bound the memory of its activations. */
@@ -264,6 +245,10 @@ export const runFileKeys = z.strictObject({
     curriculum: curriculumSchema.optional(),
   }),
   agent: agentSchema,
+  /** Policies beside the run's own, by name. */
+  policies: policiesSchema.optional(),
+  /** The roles of a rollout that learn apart from each other, by name. Absent = a rollout is learnt from as a whole. */
+  roles: rolesSchema.optional(),
   rollout: z.strictObject({
     tasksPerStep: wholeNumber.min(1).max(MAX_TASKS_PER_STEP),
     groupSize: wholeNumber.min(1).max(MAX_GROUP_SIZE),

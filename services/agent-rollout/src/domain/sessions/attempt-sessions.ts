@@ -52,7 +52,7 @@ export class AttemptSessions {
     const hosted = host.open(rolloutIdOf(job.runId, job.slot), {
       model,
       takesRewards,
-      roles: new Map(Object.entries(roles).map(([name, role]) => [name, this.#roleOf(role)])),
+      roles: new Map(Object.entries(roles).map(([name, role]) => [name, this.#roleOf(name, role)])),
       seed: turnSeed(job.runSeed, job.slot, SESSION_SEED_TURN),
       sampling: job.sampling,
       onCall,
@@ -77,12 +77,13 @@ export class AttemptSessions {
     for (const hosted of this.#opened) hosted.close();
   }
 
-  #roleOf({ learn = true, endpoint }: SessionRole): OpenRole {
+  #roleOf(name: string, { learn = true, endpoint }: SessionRole): OpenRole {
     const { endpoints, renderer } = this.#parts;
-    if (endpoint === undefined) return { learns: learn, policy: undefined };
+    if (endpoint === undefined) return { name, learns: learn, policy: undefined };
     const { baseUrl, model, keyVariable, concurrency } = endpoint;
     // The policy is not trained on what another model wrote.
     return {
+      name,
       learns: false,
       policy: endpoints.policyOf({ baseUrl, model, keyVariable, concurrency }, renderer),
     };

@@ -54,6 +54,8 @@ const answeredCalls = counterOf(Instrument.sessionCalls);
 
 /** A role in which an agent calls the model. */
 export interface OpenRole {
+  /** Undefined where the session has no roles. */
+  readonly name: string | undefined;
   readonly learns: boolean;
   /** The policy that answers; undefined = the run's own. */
   readonly policy: Policy | undefined;
@@ -80,6 +82,8 @@ export interface GivenReward {
   readonly value: number;
   /** Index of its turn; undefined = the latest. */
   readonly turn?: number | undefined;
+  /** The role that earned it, in place of a turn; undefined = the rollout as a whole earned it. */
+  readonly role?: string | undefined;
 }
 
 export interface AnswerOptions {
@@ -96,7 +100,7 @@ export interface AnswerOptions {
   readonly onEvent?: ((event: ReplyEvent, answer: number) => void) | undefined;
 }
 
-const SOLE_ROLE: OpenRole = { learns: true, policy: undefined };
+const SOLE_ROLE: OpenRole = { name: undefined, learns: true, policy: undefined };
 
 export class OpenSession {
   readonly id: string;
@@ -139,7 +143,7 @@ export class OpenSession {
    * @throws {SessionOverError | SessionBusyError} and the errors of a model call.
    */
   async answer(request: SessionRequest, options: AnswerOptions): Promise<readonly SessionReply[]> {
-    const { name, role } = this.#roleOf(options.role, request.model);
+    const role = this.#roleOf(options.role, request.model);
     const { numAnswers } = request;
     if (this.#over.signal.aborted) throw new SessionOverError(this.id);
     if (this.#atWork + numAnswers > MAX_CALLS_AT_ONCE) throw new SessionBusyError(MAX_CALLS_AT_ONCE);
@@ -158,7 +162,7 @@ export class OpenSession {
       if (demands.length > 0) {
         for (const { message } of made) this.#told.keep(request.messages, shown, message);
       }
-      this.#count(made, name, request);
+      this.#count(made, role.name, request);
       for (const [index, { reply }] of made.entries()) options.onEvent?.({ kind: "end", reply }, index);
       return made.map(({ reply }) => reply);
     } catch (error) {
@@ -172,14 +176,13 @@ export class OpenSession {
   }
 
   /**
-   * Adds to the reward of a turn.
-   * @param turn its index; undefined = the latest.
+   * Adds to the reward of a turn or of a role.
    * @throws {NoSuchTurnError | RewardsNotTakenError | SessionOverError}
    */
-  addReward(value: number, turn: number | undefined): void {
+  addReward(reward: GivenReward): void {
     if (this.#over.signal.aborted) throw new SessionOverError(this.id);
     if (!this.takesRewards) throw new RewardsNotTakenError();
-    this.grantRewards([{ value, turn }]);
+    this.grantRewards([reward]);
   }
 
   /**
@@ -189,8 +192,14 @@ export class OpenSession {
   grantRewards(rewards: readonly GivenReward[]): void {
     if (this.#over.signal.aborted) throw new SessionOverError(this.id);
     const last = this.#parts.model.lastTurn?.index ?? -1;
-    for (const { turn } of rewards) if (last < (turn ?? 0)) throw new NoSuchTurnError(turn);
-    for (const { value, turn } of rewards) {
+    for (const { turn, role } of rewards) {
+      if (role === undefined && last < (turn ?? 0)) throw new NoSuchTurnError(turn);
+    }
+    for (const { value, turn, role } of rewards) {
+      if (role !== undefined) {
+        this.#parts.model.addRoleReward(role, value);
+        continue;
+      }
       this.#parts.model.addReward(value, turn);
       this.totalReward += value;
     }
@@ -234,6 +243,7 @@ export class OpenSession {
           seedOf: (promptIds) => this.#seedOf(promptIds, request.seed, index),
           signal: AbortSignal.any([signal, this.#over.signal]),
           learns: role.learns,
+          role: role.name,
           mayShorten: true,
           ...(role.policy !== undefined && { policy: role.policy }),
           ...(onTokens !== undefined && { onTokens }),
@@ -330,12 +340,12 @@ export class OpenSession {
     return deriveSeed(seed, digest, count);
   }
 
-  #roleOf(named: string | undefined, model: string): { name: string | undefined; role: OpenRole } {
+  #roleOf(named: string | undefined, model: string): OpenRole {
     const { roles } = this.#parts;
-    if (roles.size === 0 && named === undefined) return { name: undefined, role: SOLE_ROLE };
+    if (roles.size === 0 && named === undefined) return SOLE_ROLE;
     const name = named ?? (roles.has(model) || roles.size > 1 ? model : [...roles.keys()][0]!);
     const role = roles.get(name);
-    if (role !== undefined) return { name, role };
+    if (role !== undefined) return role;
     throw new UnknownRoleError(name, this.roleNames);
   }
 

@@ -19,8 +19,8 @@ import { openTestSession, requestOf } from "./testing.ts";
 const NUM_CONVERSATIONS = 2_400;
 const MAX_CALLS = 7;
 const ROLES: ReadonlyMap<string, OpenRole> = new Map([
-  ["solver", { learns: true, policy: undefined }],
-  ["critic", { learns: false, policy: undefined }],
+  ["solver", { name: "solver", learns: true, policy: undefined }],
+  ["critic", { name: "critic", learns: false, policy: undefined }],
 ]);
 const TOOL: ChatTool = {
   type: "function",

@@ -55,7 +55,8 @@ export async function keepEpisode(
     deadlineMs: BigInt(rewardDeadlineMs ?? 0),
     sessionKeyDigests: takesSessionRewards ? episode.sessionKeyDigests : [],
     scores: soFar,
-    awaited: awaited.map(({ judge, weight, place, fallback }) => ({
+    awaited: awaited.map(({ judge, weight, place, roles = [], fallback }) => ({
+      roles: [...roles],
       judge,
       weight,
       place,

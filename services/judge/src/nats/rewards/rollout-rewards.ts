@@ -65,9 +65,11 @@ export function scoredOf(entry: RolloutRewards): ScoredEpisode {
   return create(ScoredEpisodeSchema, { ...(finished && { finished }), scores: all, reward: total.reward });
 }
 
-function scoreOf({ judge, weight, defaultValue }: AwaitedReward, given: GivenReward | undefined): Score {
+function scoreOf(awaited: AwaitedReward, given: GivenReward | undefined): Score {
+  const { judge, weight, roles, defaultValue } = awaited;
   const metrics = defaultValue === undefined ? {} : { [GIVEN_FIGURE]: given === undefined ? 0 : 1 };
-  return create(ScoreSchema, { judge, weight, value: given?.value ?? defaultValue ?? Number.NaN, metrics });
+  const value = given?.value ?? defaultValue ?? Number.NaN;
+  return create(ScoreSchema, { judge, weight, value, metrics, roles: [...roles] });
 }
 
 function leftOut({ finished }: RolloutRewards, reason: string): ScoredEpisode {

@@ -42,6 +42,8 @@ const rolloutSchema = z.strictObject({
       value: z.number(),
       metrics: numbers.optional(),
       turnRewards: z.array(z.strictObject({ turn: count, value: z.number() })).optional(),
+      roles: z.array(z.string()).optional(),
+      roleValues: numbers.optional(),
     }),
   ),
   samples: z.array(
@@ -50,6 +52,7 @@ const rolloutSchema = z.strictObject({
       lossMask: z.array(count),
       logprobs: z.array(z.number()),
       versions: z.array(z.strictObject({ version: count, tokenCount: count })),
+      role: z.string().optional(),
     }),
   ),
   metrics: numbers,
@@ -174,14 +177,17 @@ function toJson({
 }: ScoredRollout): RolloutJson {
   return {
     ...rollout,
-    scores: rollout.scores.map(({ metrics, turnRewards, ...score }) => ({
+    scores: rollout.scores.map(({ metrics, turnRewards, roles, roleValues, ...score }) => ({
       ...score,
+      ...(roles !== undefined && { roles: [...roles] }),
+      ...(roleValues !== undefined && { roleValues: { ...roleValues } }),
       ...(metrics !== undefined && { metrics: { ...metrics } }),
       ...(turnRewards !== undefined && { turnRewards: turnRewards.map((each) => ({ ...each })) }),
     })),
     toolUses: rollout.toolUses?.map((each) => ({ ...each })),
     turns: rollout.turns?.map((each) => ({ ...each })),
-    samples: samples.map(({ tokenIds, lossMask, logprobs, versions }) => ({
+    samples: samples.map(({ tokenIds, lossMask, logprobs, versions, role }) => ({
+      ...(role !== undefined && { role }),
       tokenIds: Array.from(tokenIds),
       lossMask: Array.from(lossMask),
       logprobs: Array.from(logprobs),
@@ -191,7 +197,8 @@ function toJson({
 }
 
 function rolloutOf({ samples, ...rollout }: z.output<typeof rolloutSchema>): ScoredRollout {
-  const read = samples.map(({ tokenIds, lossMask, logprobs, versions }) => ({
+  const read = samples.map(({ tokenIds, lossMask, logprobs, versions, role }) => ({
+    ...(role !== undefined && { role }),
     tokenIds: Uint32Array.from(tokenIds),
     lossMask: Uint8Array.from(lossMask),
     logprobs: Float32Array.from(logprobs),

@@ -24,6 +24,17 @@ export interface GatheredTroubles extends RolloutTroubles {
   readonly madeFor: string;
 }
 
+/** The weights of a further policy that replicas serve. */
+export interface ServedPolicy {
+  /** As generate requests name it. */
+  readonly model: string;
+  readonly version: number;
+  /** Folder of its Hugging Face files, relative to the state folder. */
+  readonly location: string;
+  /** SHA-256 of its weights, hexadecimal. */
+  readonly digest: string;
+}
+
 export interface RunStatus {
   readonly runId: string;
   readonly phase: RunPhase;
@@ -33,6 +44,8 @@ export interface RunStatus {
   readonly location: string;
   /** SHA-256 of its model.safetensors, hexadecimal. */
   readonly digest: string;
+  /** The run's further policies; absent = it has none, or none has weights yet. */
+  readonly policies?: readonly ServedPolicy[];
   readonly epoch: number;
   readonly totalSteps: number;
   /** What the run waits for; empty = nothing. */

@@ -15,6 +15,7 @@ import { addEvaluationMetrics, addRolloutMetrics, MetricSet, type Rollout } from
 import { Attr, SpanName, withSpan } from "@hone/telemetry";
 import { OwnershipLostError } from "../errors.ts";
 import { addPartMetrics } from "../report/part-metrics.ts";
+import { addRoleMetrics } from "../report/role-metrics.ts";
 import { EvaluationMode } from "../report/run-event.ts";
 import { RunPhase } from "../report/run-status.ts";
 import { gatheredTroubles, reportTroubles } from "../report/troubles.ts";
@@ -123,6 +124,7 @@ function recordOf(
   const { passReward } = run.config.trainer.eval;
   const metrics = new MetricSet();
   addRolloutMetrics(metrics, rollouts, outcomes);
+  addRoleMetrics(metrics, run.config, rollouts, outcomes);
   const played = Map.groupBy(rollouts, ({ slot }) => slot.task);
   const pass = { passAt: passAtOf(run.config), passReward };
   addEvaluationMetrics(metrics, [...played.values()], outcomes, pass);

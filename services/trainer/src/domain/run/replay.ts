@@ -11,10 +11,13 @@
  * P3: the new state is written and recorded, so that the next restart begins there.
  */
 
+import { slotKey } from "@hone/core";
+import { partOfRole } from "@hone/rl";
 import { Attr, SpanName, withSpan } from "@hone/telemetry";
 import { criticWriter } from "../critic/critic-state.ts";
 import { OwnershipLostError } from "../errors.ts";
 import { recallRollouts } from "../groups/keep-groups.ts";
+import { learnersWriter } from "../learners/learner-state.ts";
 import { RunPhase } from "../report/run-status.ts";
 import { WaitOwner } from "../report/wait.ts";
 import { BrokenStateError } from "../state/check-state.ts";
@@ -28,7 +31,7 @@ import type { Recovery } from "./run-record.ts";
 type ReplayContext = LearnContext &
   Pick<
     RunContext,
-    "ledger" | "rollouts" | "folders" | "reporter" | "inbox" | "gatherer" | "logger" | "progress"
+    "learners" | "ledger" | "rollouts" | "folders" | "reporter" | "inbox" | "gatherer" | "logger" | "progress"
   >;
 
 /**
@@ -52,22 +55,30 @@ export async function replay(context: ReplayContext, from: Recovery, version: nu
           { text: "the database (ledger)", owner: WaitOwner.database },
           () => ledger.trained(run.runId, step),
         );
-        const slots = trained.map(({ slot }) => slot);
-        const scored =
+        const slots = [...new Map(trained.map(({ slot }) => [slotKey(slot), slot])).values()];
+        const recalled =
           run.config.replay === undefined
             ? await gatherer.recall(`step ${step}`, slots) // P1
             : await recallRollouts(context, step, slots);
+        const scored = new Map(recalled.map((rollout) => [slotKey(rollout.slot), rollout]));
         await learnAgain(
           context,
           step,
-          trained.map(({ slot: _, ...worth }, i) => ({ rollout: scored[i]!, ...worth })),
+          trained.map(({ slot, role, ...worth }) => {
+            const whole = scored.get(slotKey(slot))!;
+            return { rollout: run.config.roles === undefined ? whole : partOfRole(whole, role), ...worth };
+          }),
         );
         progress.trained = step;
         inbox.prune();
       }
       const folder = folders.state(version, run.epoch);
       const writeCritic = criticWriter(context, version);
-      const { digest, files } = await writeState(context, folder, { isWhole: true, writeCritic });
+      const { digest, files } = await writeState(context, folder, {
+        isWhole: true,
+        writeLearners: learnersWriter(context.learners, version, true),
+        writeCritic,
+      });
       if (digest !== run.stateDigest) {
         if (run.arithmetic === "" || run.arithmetic === engine.arithmetic) {
           throw new BrokenStateError(

@@ -4,6 +4,7 @@ import type { Logger } from "@hone/telemetry";
 import type { GroupJudges } from "../credit/group-judges.ts";
 import type { CriticEngine } from "../critic/critic-engine.ts";
 import type { OpenGroups } from "../groups/open-groups.ts";
+import type { Learner } from "../learners/learner.ts";
 import type { EngineIdle } from "../report/engine-idle.ts";
 import type { RunReporter } from "../report/run-reporter.ts";
 import type { RolloutDeadlines } from "../rollouts/rollout-deadlines.ts";
@@ -25,6 +26,8 @@ export interface RunContext {
   readonly engine: TrainingEngine;
   /** Undefined where the run has no critic. */
   readonly critic: CriticEngine | undefined;
+  /** The run's further policies that are trained, in the order of the run file. */
+  readonly learners: readonly Learner[];
   readonly teachers: Teachers;
   readonly ledger: RunLedger;
   readonly rollouts: ScoredRollouts;

@@ -9,6 +9,7 @@ import { hasReference, startVersion } from "@hone/config";
 import { carriedKlFigures } from "../credit/kl-reward.ts";
 import { loadCritic } from "../critic/critic-state.ts";
 import { recallRunFile } from "../groups/keep-groups.ts";
+import { loadLearnerReferences } from "../learners/learner.ts";
 import { RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
 import { diskWait, WaitOwner } from "../report/wait.ts";
@@ -18,7 +19,7 @@ import { loadKeptState, loadState } from "../state/load-state.ts";
 import { keepReference, loadReference } from "../state/reference.ts";
 import { isEvaluationDue } from "../state/state-cadence.ts";
 import { removeOldStates } from "../state/write-state.ts";
-import { commitVersion } from "../step/commit.ts";
+import { commitVersion, publishVersion } from "../step/commit.ts";
 import { trainStep } from "../step/train-step.ts";
 import { evaluate } from "./evaluation.ts";
 import { replay } from "./replay.ts";
@@ -47,7 +48,7 @@ export async function runLoop(context: RunContext, requested: RequestedControl):
 
 /** Brings the engine and the published state to the last commit; makes the first version where there is none. */
 async function restore(context: RunContext): Promise<void> {
-  const { run, reporter, ledger, progress, tasks } = context;
+  const { run, learners, folders, reporter, ledger, progress, tasks } = context;
   if (progress.version === undefined) {
     await makeFirstVersion(context);
     return;
@@ -69,17 +70,16 @@ async function restore(context: RunContext): Promise<void> {
     epoch: run.epoch,
   });
   if (hasReference(run.config)) await loadReference(context);
-  const published = { version, digest: run.stateDigest, location: run.stateFolder, oldestVersion: version };
+  await loadLearnerReferences(run, learners, folders.absolute(folders.reference));
+  const committed = { version, folder: run.stateFolder, digest: run.stateDigest, files: run.stateFiles };
   if (needsOptimizer && recovery !== undefined && recovery.version !== version) {
     // The replicas load nothing that is computed again here.
-    await reporter.publish(published);
-    const { folder, digest } = await replay(context, recovery, version);
-    await reporter.publish({ ...published, location: folder, digest });
+    await publishVersion(context, committed);
+    await publishVersion(context, { ...(await replay(context, recovery, version)), version });
   } else {
-    const state = { folder: run.stateFolder, digest: run.stateDigest, files: run.stateFiles };
-    await loadState(context, state, { hasOptimizer: needsOptimizer });
+    await loadState(context, committed, { hasOptimizer: needsOptimizer });
     progress.trained = version;
-    await reporter.publish(published);
+    await publishVersion(context, committed);
   }
   // The previous owner may have died between the commit and its event; an event that is sent twice is stored once.
   const step = await reporter.untilAvailable(
@@ -115,6 +115,7 @@ async function makeVersionZero(context: RunContext): Promise<void> {
   if (hasReference(run.config)) await keepReference(context);
   await commitVersion(context, { version: 0, trained, metrics: {} });
   await loadFirstCritic(context);
+  await loadLearnerReferences(run, context.learners, context.folders.absolute(context.folders.reference));
 }
 
 /** Goes on from a state that the run that is replayed kept. */

@@ -14,6 +14,7 @@ import type { GroupJudges } from "../credit/group-judges.ts";
 import type { CriticEngine } from "../critic/critic-engine.ts";
 import { FolderRefusedError, OwnershipLostError, RunCancelledError, UniformFailureError } from "../errors.ts";
 import { OpenGroups } from "../groups/open-groups.ts";
+import type { Learner } from "../learners/learner.ts";
 import { EngineIdle, type ReplicaTimes } from "../report/engine-idle.ts";
 import type { RunEvents } from "../report/run-event.ts";
 import { observeQueues, observeRun } from "../report/run-metrics.ts";
@@ -59,6 +60,8 @@ export interface TenureDeps {
   readonly createEngine: (run: RunRecord, folders: RunFolders) => Promise<TrainingEngine>;
   /** Makes the engine of a run's critic; undefined where the run has none. Absent = no run has one. */
   readonly createCritic?: (run: RunRecord, folders: RunFolders) => Promise<CriticEngine | undefined>;
+  /** Makes the engines of a run's further policies. Absent = no run has any. */
+  readonly createLearners?: (run: RunRecord, folders: RunFolders) => Promise<Learner[]>;
   /** Makes the engines of a run's teachers. Absent = no teacher has a model of its own. */
   readonly createTeachers?: (run: RunRecord, folders: RunFolders) => Promise<Teachers>;
   /** Loads what a run takes from modules of its user. Absent = every run names Hone's own. */
@@ -202,10 +205,12 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
   const reading = gatherer.read();
   let engine: TrainingEngine | undefined;
   let critic: CriticEngine | undefined;
+  let learners: Learner[] = [];
   let teachers: Teachers = new Map();
   try {
     engine = await folders.using(folders.model, () => deps.createEngine(run, folders));
     critic = await folders.using(folders.model, async () => deps.createCritic?.(run, folders));
+    learners = (await folders.using(folders.model, async () => deps.createLearners?.(run, folders))) ?? [];
     teachers =
       (await folders.using(folders.model, async () => deps.createTeachers?.(run, folders))) ?? teachers;
     const own = (await deps.userAlgorithms?.(run.config)) ?? {};
@@ -214,6 +219,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
       run,
       engine,
       critic,
+      learners,
       teachers,
       ledger,
       rollouts,
@@ -245,7 +251,8 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
     ended.abort();
     await reading;
     traces.close(); // T1
-    await Promise.all([engine, critic, ...teachers.values()].map((each) => each?.close()));
+    const engines = [engine, critic, ...learners.map((learner) => learner.engine), ...teachers.values()];
+    await Promise.all(engines.map((each) => each?.close()));
     await reporter.settle();
   }
 }

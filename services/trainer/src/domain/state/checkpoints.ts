@@ -1,6 +1,8 @@
 /** Checkpoints for people: Hugging Face folders of chosen versions. The state of a run does not depend on them. */
 
+import path from "node:path";
 import { isTraining, type RunConfig, startVersion } from "@hone/config";
+import { policyFolder } from "../learners/learner-state.ts";
 import { diskWait } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
 
@@ -20,16 +22,22 @@ export async function exportCheckpoint(
   {
     run,
     engine,
+    learners,
     folders,
     reporter,
     logger,
-  }: Pick<RunContext, "run" | "engine" | "folders" | "reporter" | "logger">,
+  }: Pick<RunContext, "run" | "engine" | "learners" | "folders" | "reporter" | "logger">,
   version: number,
 ): Promise<void> {
   const folder = folders.checkpoint(version);
   if (await folders.exists(folder)) return;
   await reporter.untilAvailable(diskWait(folder), () =>
-    folders.writeCheckpoint(version, run.epoch, (unfinished) => engine.exportTo(unfinished)),
+    folders.writeCheckpoint(version, run.epoch, async (unfinished) => {
+      await engine.exportTo(unfinished);
+      for (const learner of learners) {
+        await learner.engine.exportTo(path.join(unfinished, policyFolder(learner.name)));
+      }
+    }),
   );
   await reporter.untilAvailable(diskWait(folder), () =>
     folders.removeOldCheckpoints(run.config.trainer.checkpoint.keep, run.epoch),

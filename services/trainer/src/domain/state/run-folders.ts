@@ -11,6 +11,8 @@
  *   runs/<run>/rollouts/<step>-<epoch>/        the rollouts of a step, where the run keeps them
  *   runs/<run>/kept-states/<version>/          the whole state of a version that a replay may begin with, where the run keeps such
  *   runs/<run>/kept-states/.new-<version>-<epoch>/  the same while it is written
+ *   runs/<run>/earlier/<policy>-<version>/     weights of a version that a role is played with
+ *   runs/<run>/earlier/.new-<policy>-<version>-<epoch>/  the same while it is written
  *   runs/<run>/checkpoints/step-<k>/           Hugging Face folders for people
  *   runs/<run>/checkpoints/.new-step-<k>-<epoch>/   the same while it is written
  *
@@ -120,6 +122,16 @@ export class RunFolders {
     return this.#numbersIn(this.allKeptStates, /^(\d+)$/);
   }
 
+  /** At the same depth as a state, for the reason that holds for {@link reference}. */
+  earlier(policy: string, version: number): string {
+    return `${this.#run}/earlier/${policy}-${version}`;
+  }
+
+  /** The versions whose weights are kept for a policy that is earlier versions, ascending. */
+  earlierVersions(policy: string): Promise<number[]> {
+    return this.#numbersIn(`${this.#run}/earlier`, new RegExp(`^${policy}-(\\d+)$`));
+  }
+
   /** The folders of another run, below the same state folder. */
   ofRun(runId: string): RunFolders {
     return new RunFolders(this.#stateRoot, runId);
@@ -168,6 +180,21 @@ export class RunFolders {
     const folder = this.keptState(version);
     if (!(await this.exists(folder))) await this.#writeOnce(folder, epoch, write);
     await this.using(this.allKeptStates, () => this.#removeUnfinished(this.allKeptStates, epoch));
+  }
+
+  /**
+   * Keeps the weights of a version that a role is played with, unless that is done.
+   * @throws {FolderRefusedError} as {@link writeWhole} does.
+   */
+  async writeEarlier(
+    policy: string,
+    version: number,
+    epoch: number,
+    write: (folder: string) => Promise<unknown>,
+  ): Promise<void> {
+    const folder = this.earlier(policy, version);
+    if (!(await this.exists(folder))) await this.#writeOnce(folder, epoch, write);
+    await this.using(`${this.#run}/earlier`, () => this.#removeUnfinished(`${this.#run}/earlier`, epoch));
   }
 
   /**
@@ -297,7 +324,7 @@ export class RunFolders {
   async #removeUnfinished(relative: string, epoch: number): Promise<void> {
     const folder = this.absolute(relative);
     for (const name of await namesIn(folder)) {
-      const madeBy = /^\.new-(?:step-)?\d+-(\d+)$/.exec(name)?.[1];
+      const madeBy = /^\.new-(?:[a-z][a-z0-9-]*-)?\d+-(\d+)$/.exec(name)?.[1];
       if (madeBy !== undefined && Number(madeBy) < epoch) {
         await rm(path.join(folder, name), { recursive: true, force: true });
       }

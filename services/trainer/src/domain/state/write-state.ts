@@ -12,17 +12,20 @@ export interface StateContents {
   readonly isWhole: boolean;
   /** Writes the critic; absent = it does not belong to the state. */
   readonly writeCritic?: ((folder: string) => Promise<unknown>) | undefined;
+  /** Writes the run's further policies; absent = they do not belong to the state, as within a warm start. */
+  readonly writeLearners?: ((folder: string) => Promise<unknown>) | undefined;
 }
 
 /** Writes a state completely or not at all, waiting until the disk takes it. */
 export function writeState(
   { engine, folders, reporter }: Pick<RunContext, "engine" | "folders" | "reporter">,
   folder: string,
-  { isWhole, writeCritic }: StateContents,
+  { isWhole, writeLearners, writeCritic }: StateContents,
 ): Promise<CommittedState> {
   return reporter.untilAvailable(diskWait(folder), () =>
     folders.writeWhole(folder, async (unfinished) => {
       const { digest } = await (isWhole ? engine.save(unfinished) : engine.saveWeights(unfinished));
+      await writeLearners?.(unfinished);
       await writeCritic?.(unfinished);
       return { digest, files: await digestState(unfinished, digest) };
     }),

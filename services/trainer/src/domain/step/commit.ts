@@ -15,6 +15,9 @@
 import { startVersion } from "@hone/config";
 import { criticWriter } from "../critic/critic-state.ts";
 import { OwnershipLostError } from "../errors.ts";
+import { keepEarlier } from "../learners/earlier-versions.ts";
+import { learnersWriter } from "../learners/learner-state.ts";
+import { servedPolicies } from "../learners/served-policies.ts";
 import type { GatheredTroubles } from "../report/run-status.ts";
 import { RunPhase } from "../report/run-status.ts";
 import { WaitOwner } from "../report/wait.ts";
@@ -22,6 +25,7 @@ import type { RunContext } from "../run/run-context.ts";
 import { isWholeStateWanted } from "../state/episode-room.ts";
 import { keepState } from "../state/kept-states.ts";
 import { isEvaluationDue, isReplayFree, isWholeStateDue } from "../state/state-cadence.ts";
+import type { StateFiles } from "../state/state-files.ts";
 import { removeOldStates, writeState } from "../state/write-state.ts";
 import type { Commit, CompleteGroup, TaskVisitRow } from "./ledger.ts";
 
@@ -43,6 +47,7 @@ type CommitContext = Pick<
   | "run"
   | "engine"
   | "critic"
+  | "learners"
   | "ledger"
   | "rollouts"
   | "folders"
@@ -66,7 +71,11 @@ export async function commitVersion(
     (await isWholeStateWanted(context, version, stepBytes + evaluationBytes(context, version, stepBytes)));
   const stateFolder = folders.state(version, run.epoch);
   const writeCritic = isWhole ? criticWriter(context, version) : undefined;
-  const { digest, files } = await writeState(context, stateFolder, { isWhole, writeCritic }); // 1
+  const { digest, files } = await writeState(context, stateFolder, {
+    isWhole,
+    writeLearners: learnersWriter(context.learners, version, isWhole),
+    writeCritic,
+  }); // 1
   const commit: Commit = {
     runId: run.runId,
     epoch: run.epoch,
@@ -94,7 +103,7 @@ export async function commitVersion(
   if (isWhole) progress.recovery = { folder: stateFolder, digest, files, version, warmUpdates: 0 };
   inbox.prune();
   const committed = performance.now();
-  await reporter.publish({ version, location: stateFolder, digest, oldestVersion: version }); // 3
+  await publishVersion(context, { version, folder: stateFolder, digest, files }); // 3
   const published = performance.now();
   if (isWhole) await keepState(context);
   await removeOldStates(context, {
@@ -106,9 +115,33 @@ export async function commitVersion(
   return { commitMs: committed - began, publishMs: published - committed };
 }
 
+/** A committed version, and where its state is. */
+interface PlacedVersion {
+  readonly version: number;
+  /** Relative to the state folder. */
+  readonly folder: string;
+  readonly digest: string;
+  readonly files: StateFiles;
+}
+
+/** Publishes a committed version, so that replicas load it, with the versions of the run's further policies. */
+export async function publishVersion(
+  context: Pick<RunContext, "run" | "folders" | "reporter">,
+  { version, folder, digest, files }: PlacedVersion,
+): Promise<void> {
+  await keepEarlier(context, version, { folder, files });
+  const policies = await servedPolicies(context, version, { folder, files });
+  await context.reporter.publish({ version, location: folder, digest, oldestVersion: version, policies });
+}
+
 /** The approximate size of a whole state. */
-function stateBytesOf({ engine, critic }: Pick<CommitContext, "engine" | "critic">): number {
-  return engine.stateBytes + (critic?.stateBytes ?? 0);
+function stateBytesOf({
+  engine,
+  critic,
+  learners,
+}: Pick<CommitContext, "engine" | "critic" | "learners">): number {
+  const ofLearners = learners.reduce((sum, learner) => sum + learner.engine.stateBytes, 0);
+  return engine.stateBytes + (critic?.stateBytes ?? 0) + ofLearners;
 }
 
 /** Bytes that the version's evaluation, before the next step, will take. @param stepBytes the estimate for the first evaluation. */

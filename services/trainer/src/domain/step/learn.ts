@@ -1,16 +1,41 @@
 /** The updates of one step, from credit to weights: when it is made, and when it is made again after a restart. */
 
 import { groupKey } from "@hone/core";
-import { type Credit, type CreditedRollout, MetricSet, type Rollout } from "@hone/rl";
+import { type Credit, type CreditedGroup, type CreditedRollout, MetricSet, type Rollout } from "@hone/rl";
 import { valuesOf } from "../credit/score-rollouts.ts";
 import { isWarmingCritic } from "../critic/critic-settings.ts";
 import { trainCritic } from "../critic/train-critic.ts";
+import { runOfLearner } from "../learners/learner.ts";
+import { learningRoles } from "../learners/lessons.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { correctPlan } from "./correct-plan.ts";
 import { type Optimised, optimise } from "./optimise.ts";
 import { planTraining } from "./training-plan.ts";
 
 export type LearnContext = Pick<RunContext, "run" | "engine" | "critic" | "own" | "supervised" | "signal">;
+
+/**
+ * What one of a run's policies learns with: the engine and the settings are its own.
+ * @param policy undefined = the run's own.
+ */
+export function meansOf(
+  context: LearnContext & Pick<RunContext, "learners">,
+  policy: string | undefined,
+): LearnContext {
+  const { run, engine, critic, own, supervised, signal } = context;
+  if (policy === undefined) return { run, engine, critic, own, supervised, signal };
+  const learner = context.learners.find(({ name }) => name === policy);
+  if (learner === undefined) throw new TypeError(`the run has no engine for the policy "${policy}"`);
+  // What a run imitates and what its critic expects belong to its own policy.
+  return {
+    run: runOfLearner(run, policy),
+    engine: learner.engine,
+    critic: undefined,
+    own,
+    supervised: { check: async () => undefined, batches: async () => undefined },
+    signal,
+  };
+}
 
 /** What a step learns from. */
 export interface StepLessons {
@@ -46,7 +71,7 @@ export async function learn(
  * @param scored in order of their slots, each with what the ledger says of it.
  */
 export async function learnAgain(
-  context: LearnContext,
+  context: LearnContext & Pick<RunContext, "learners">,
   step: number,
   scored: readonly CreditedRollout[],
 ): Promise<void> {
@@ -55,10 +80,23 @@ export async function learnAgain(
     task: rollouts[0]!.rollout.slot.task,
     rollouts,
   }));
-  const credit = { groups, leftOut: [], emptyGroupCount: 0, metrics: {} };
-  const values = await valuesOf(
-    context,
-    scored.map(({ rollout }) => rollout),
-  );
-  await learn(context, step, { credit, values }, new MetricSet());
+  for (const { policy, roles } of learningRoles(context.run.config)) {
+    const own =
+      roles === undefined
+        ? groups
+        : groups.flatMap((group) => roles.flatMap((role) => groupOfRole(group, role)));
+    const credit = { groups: own, leftOut: [], emptyGroupCount: 0, metrics: {} };
+    const means = meansOf(context, policy);
+    const values = await valuesOf(
+      means,
+      own.flatMap(({ rollouts }) => rollouts.map(({ rollout }) => rollout)),
+    );
+    await learn(means, step, { credit, values }, new MetricSet());
+  }
+}
+
+/** The rollouts of a group that are parts of one role. */
+function groupOfRole(group: CreditedGroup, role: string | undefined): CreditedGroup[] {
+  const rollouts = group.rollouts.filter(({ rollout }) => rollout.role === role);
+  return rollouts.length === 0 ? [] : [{ ...group, rollouts }];
 }

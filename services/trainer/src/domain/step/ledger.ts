@@ -11,6 +11,8 @@ import type { StateFiles } from "../state/state-files.ts";
 /** What the ledger knows of a rollout that was trained; the rollout itself is in the stream. */
 export interface TrainedRollout extends Omit<CreditedRollout, "rollout"> {
   readonly slot: Slot;
+  /** The role whose part of the rollout it is; undefined = the whole, or the part of no role that the run names. */
+  readonly role: string | undefined;
 }
 
 /** The result of a task in a step, and where the next step begins to look for tasks. */

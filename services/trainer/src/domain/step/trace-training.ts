@@ -8,17 +8,22 @@ import type { RunRecord } from "../run/run-record.ts";
 import type { Optimised } from "./optimise.ts";
 
 export interface TrainedStep {
-  readonly credit: Credit<ScoredRollout>;
+  /** Of all policies. */
+  readonly credited: Credit<ScoredRollout>["groups"];
   readonly optimised: Optimised;
   /** Span of the step. */
   readonly span: Span;
 }
 
 /** Makes the spans of the rollouts that a committed step trained. */
-export function traceTraining(run: RunRecord, step: number, { credit, optimised, span }: TrainedStep): void {
-  for (const group of credit.groups) {
+export function traceTraining(
+  run: RunRecord,
+  step: number,
+  { credited: groups, optimised, span }: TrainedStep,
+): void {
+  for (const group of groups) {
     for (const credited of group.rollouts) {
-      const { slot, outcome, trace } = credited.rollout;
+      const { slot, role, outcome, trace } = credited.rollout;
       const figures = optimised.figures.get(credited);
       const train = startSpan(SpanName.train, {
         parent: trace,
@@ -30,6 +35,7 @@ export function traceTraining(run: RunRecord, step: number, { credit, optimised,
           [Attr.groupId]: groupIdOf(run.runId, slot),
           [Attr.rolloutId]: rolloutIdOf(run.runId, slot),
           [Attr.outcome]: outcome,
+          ...(role !== undefined && { [Attr.role]: role }),
           [Attr.policyVersion]: step,
           [Attr.reward]: credited.reward,
           [Attr.advantage]: credited.advantage,

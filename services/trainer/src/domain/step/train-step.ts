@@ -10,6 +10,7 @@ import {
   hasAdvantage,
   MetricSet,
   Reduction,
+  type Rollout,
   readsSources,
   rolloutTokenCount,
   successOf,
@@ -26,7 +27,9 @@ import {
   type PlayedGroups,
   rolloutsOf,
 } from "../groups/played-groups.ts";
+import { type Lesson, lessonsOf } from "../learners/lessons.ts";
 import { addPartMetrics } from "../report/part-metrics.ts";
+import { addRoleMetrics } from "../report/role-metrics.ts";
 import { countStepPhase } from "../report/run-metrics.ts";
 import { type GatheredTroubles, RunPhase } from "../report/run-status.ts";
 import { sendStepEvent } from "../report/step-event.ts";
@@ -36,7 +39,7 @@ import type { RunContext } from "../run/run-context.ts";
 import { dropUnneededEpisodes, episodeBytes } from "../state/episode-room.ts";
 import { askTeachers, type TaughtGroup } from "../teachers/ask-teachers.ts";
 import { commitVersion } from "./commit.ts";
-import { type LearnContext, learn } from "./learn.ts";
+import { type LearnContext, learn, meansOf } from "./learn.ts";
 import type { TaskVisitRow } from "./ledger.ts";
 import type { Optimised } from "./optimise.ts";
 import { traceTraining } from "./trace-training.ts";
@@ -73,26 +76,23 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   reporter.phase(RunPhase.train, step);
   const metrics = new MetricSet();
   const trainable = groups.trained.flatMap(({ rollouts }) => rollouts);
-  const tokenRewards = await klRewardsOf(context, step, trainable, metrics);
-  const values = await valuesOf(context, trainable);
-  const squares = await squaresOf(context, trainable);
-  const taught = await askTeachers(context, taughtGroups(groups), metrics);
-  const isScored = [tokenRewards, values, squares, taught].some((scores) => scores !== undefined);
+  const lessons: CreditedLesson[] = [];
+  for (const lesson of lessonsOf(run.config, creditedGroups(context, groups))) {
+    lessons.push(await creditLesson(context, step, lesson, groups.tasks));
+  }
   const scored = performance.now();
-  const inputs = { own: context.own.advantage, tokenRewards, values, squares, taught };
-  const credit = assignCredit(creditedGroups(context, groups), run.config.algorithm, inputs);
-  addStepMetrics(metrics, context, groups, credit);
+  addStepMetrics(metrics, context, groups, lessons);
   if (run.config.replay === undefined)
     await context.deadlines.addFigures(metrics, step, rolloutsOf(groups.played));
   if (groups.asynchronous) addStalenessMetrics(metrics, step, trainable, groups.asynchronous);
   const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>
-    learn(context, step, { credit, values }, metrics),
+    learnLessons(step, lessons, metrics),
   );
   metrics.add("updates", Reduction.sum, optimised.updateCount);
   const trained = performance.now();
   addTimes(metrics, {
     rollout: gathered - began,
-    ...(isScored && { score: scored - gathered }),
+    ...(lessons.some(({ isScored }) => isScored) && { score: scored - gathered }),
     train: trained - gathered,
   });
 
@@ -106,7 +106,7 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   const times = await withSpan(SpanName.stepCommit, { parent }, () =>
     commitVersion(context, {
       version: step,
-      trained: credit.groups.flatMap(({ rollouts }) => rollouts),
+      trained: lessons.flatMap(({ credit }) => credit.groups).flatMap(({ rollouts }) => rollouts),
       metrics: metrics.toRecord(),
       troubles,
       stepBytes: episodeBytes(rolloutsOf(groups.played)),
@@ -117,7 +117,63 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   if (visits !== undefined) context.tasks.record(visits);
   addTimes(metrics, { commit: times.commitMs, publish: times.publishMs, step: performance.now() - began });
   addIdle(metrics, await measured);
-  finishStep(context, step, { metrics, troubles, credit, optimised, span });
+  const credited = lessons.flatMap(({ credit }) => credit.groups);
+  finishStep(context, step, { metrics, troubles, credited, optimised, span });
+}
+
+/** What one of the run's policies learns, and what it learns with. */
+interface CreditedLesson {
+  /** Undefined for the run's own policy. */
+  readonly policy: string | undefined;
+  readonly means: LearnContext;
+  readonly credit: Credit<ScoredRollout>;
+  readonly values: ReadonlyMap<Rollout, Float32Array> | undefined;
+  /** The lesson's own figures so far. */
+  readonly metrics: MetricSet;
+  /** Whether an engine or a teacher was asked before the credit. */
+  readonly isScored: boolean;
+}
+
+/** Scores the rollouts of a lesson and assigns their credit. @param tasks of the step. */
+async function creditLesson(
+  context: StepContext,
+  step: number,
+  { policy, groups }: Lesson<ScoredRollout>,
+  tasks: PlayedGroups["tasks"],
+): Promise<CreditedLesson> {
+  const means = meansOf(context, policy);
+  const { run } = means;
+  const metrics = new MetricSet();
+  const trainable = groups.flatMap(({ rollouts }) => rollouts);
+  const tokenRewards = await klRewardsOf({ ...context, ...means }, step, trainable, metrics);
+  const values = await valuesOf(means, trainable);
+  const squares = await squaresOf(means, trainable);
+  const taught = await askTeachers(context, taughtGroups(groups, tasks), metrics);
+  const isScored = [tokenRewards, values, squares, taught].some((scores) => scores !== undefined);
+  const inputs = { own: means.own.advantage, tokenRewards, values, squares, taught };
+  const credit = assignCredit(groups, run.config.algorithm, inputs);
+  for (const [name, value] of Object.entries(credit.metrics)) metrics.add(name, Reduction.last, value);
+  return { policy, means, credit, values, metrics, isScored };
+}
+
+/** Makes the updates of all lessons, one policy after the other. */
+async function learnLessons(
+  step: number,
+  lessons: readonly CreditedLesson[],
+  metrics: MetricSet,
+): Promise<Optimised> {
+  const figures: Optimised["figures"][] = [];
+  let updateCount = 0;
+  for (const { policy, means, credit, values, metrics: own } of lessons) {
+    const optimised = await learn(means, step, { credit, values }, own);
+    figures.push(optimised.figures);
+    updateCount += optimised.updateCount;
+    const area = policy === undefined ? "" : `policy/${policy}/`;
+    for (const [name, value] of Object.entries(own.toRecord())) {
+      metrics.add(`${area}${name}`, Reduction.last, value);
+    }
+  }
+  return { figures: new Map(figures.flatMap((each) => [...each])), updateCount };
 }
 
 /** Plays the groups of a step, or takes those of the run that is replayed. */
@@ -135,7 +191,7 @@ function finishStep(
   done: {
     metrics: MetricSet;
     troubles: GatheredTroubles | undefined;
-    credit: Credit<ScoredRollout>;
+    credited: Credit<ScoredRollout>["groups"];
     optimised: Optimised;
     span: Span;
   },
@@ -164,8 +220,11 @@ function creditedGroups(
   return trained.map((group) => ({ ...group, source: kindOf(tasks[group.task]!) }));
 }
 
-function taughtGroups({ trained, tasks }: PlayedGroups): TaughtGroup<ScoredRollout>[] {
-  return trained.map(({ task, rollouts }) => ({ task: tasks[task]!, rollouts }));
+function taughtGroups(
+  groups: readonly Group<ScoredRollout>[],
+  tasks: PlayedGroups["tasks"],
+): TaughtGroup<ScoredRollout>[] {
+  return groups.map(({ task, rollouts }) => ({ task: tasks[task]!, rollouts }));
 }
 
 /** The result of each task of the step, for the steps to come; undefined if their tasks do not depend on it. */
@@ -189,7 +248,7 @@ function addStepMetrics(
   metrics: MetricSet,
   { run }: Pick<RunContext, "run">,
   groups: PlayedGroups,
-  credit: Credit,
+  lessons: readonly CreditedLesson[],
 ): void {
   const { played, trained: chosen, surplusCount, batchCount, numPassedOver } = groups;
   const { algorithm, dataset, rollout } = run.config;
@@ -203,10 +262,18 @@ function addStepMetrics(
     played.map(({ task, rollouts }) => ({ task: groups.tasks[task]!, rollouts })),
     algorithm,
   );
-  const flat = credit.groups.filter((group) => !group.rollouts.some(hasAdvantage)).length;
-  metrics.add("groups/used", Reduction.sum, credit.groups.length - flat);
+  addRoleMetrics(
+    metrics,
+    run.config,
+    played.flatMap(({ rollouts }) => rollouts),
+    algorithm.outcomes,
+  );
+  const credited = lessons.flatMap(({ credit }) => credit.groups);
+  const flat = credited.filter((group) => !group.rollouts.some(hasAdvantage)).length;
+  metrics.add("groups/used", Reduction.sum, credited.length - flat);
   metrics.add("groups/flat", Reduction.sum, flat);
-  metrics.add("groups/empty", Reduction.sum, credit.emptyGroupCount);
+  const empty = lessons.reduce((sum, { credit }) => sum + credit.emptyGroupCount, 0);
+  metrics.add("groups/empty", Reduction.sum, empty);
   if (algorithm.dynamicSampling !== undefined) {
     metrics.add("groups/played", Reduction.sum, played.length);
     metrics.add("groups/filtered", Reduction.sum, played.length - chosen.length - surplusCount);
@@ -215,10 +282,7 @@ function addStepMetrics(
   }
   if (rollout.redundancy !== undefined) metrics.add("rollouts/unneeded", Reduction.sum, groups.unneededCount);
   if (curriculaOf({ dataset }).length > 0) metrics.add("tasks/passed_over", Reduction.sum, numPassedOver);
-  for (const [name, value] of Object.entries(credit.metrics)) {
-    metrics.add(name, Reduction.last, value);
-  }
-  const trained = credit.groups.flatMap((group) =>
+  const trained = credited.flatMap((group) =>
     group.rollouts.map(({ rollout }) => rolloutTokenCount(rollout)),
   );
   metrics.add(

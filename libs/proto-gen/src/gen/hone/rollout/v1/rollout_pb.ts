@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file hone/rollout/v1/rollout.proto.
  */
 export const file_hone_rollout_v1_rollout: GenFile = /*@__PURE__*/
-  fileDesc("Ch1ob25lL3JvbGxvdXQvdjEvcm9sbG91dC5wcm90bxIPaG9uZS5yb2xsb3V0LnYxIkAKBFNsb3QSDQoFc3BsaXQYASABKAkSDAoEc3RlcBgCIAEoDRIMCgR0YXNrGAMgASgNEg0KBWluZGV4GAQgASgNIoABCghTYW1wbGluZxITCgt0ZW1wZXJhdHVyZRgBIAEoARINCgV0b3BfcBgCIAEoARINCgV0b3BfaxgDIAEoDRIWCg5tYXhfbmV3X3Rva2VucxgEIAEoDRINCgVtaW5fcBgFIAEoARIaChJyZXBldGl0aW9uX3BlbmFsdHkYBiABKAEiaQoNUm9sbG91dExpbWl0cxIRCgltYXhfdHVybnMYASABKA0SGgoSbWF4X2NvbnRleHRfdG9rZW5zGAIgASgNEhMKC2RlYWRsaW5lX21zGAMgASgNEhQKDG1heF9hdHRlbXB0cxgEIAEoDSKZBQoKUm9sbG91dEpvYhIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90EhAKCHJ1bl9zZWVkGAMgASgEEiMKBHRhc2sYBCABKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxISCgphZ2VudF9uYW1lGAUgASgJEh4KEWFnZW50X2NvbmZpZ19qc29uGAYgASgJSACIAQESHAoPc2NyaXB0ZWRfcG9saWN5GAcgASgJSAGIAQESKwoIc2FtcGxpbmcYCCABKAsyGS5ob25lLnJvbGxvdXQudjEuU2FtcGxpbmcSLgoGbGltaXRzGAkgASgLMh4uaG9uZS5yb2xsb3V0LnYxLlJvbGxvdXRMaW1pdHMSFgoObG93ZXN0X3ZlcnNpb24YCiABKA0SFwoPaGlnaGVzdF92ZXJzaW9uGAsgASgNEg4KBmN1cnNvchgNIAEoBBIYChB0b2tlbml6ZXJfZGlnZXN0GA4gASgJEhYKDnRva2VuaXplcl9wYXRoGA8gASgJEhUKDWFnZW50X21vZHVsZXMYECADKAkSMAoIZW5kcG9pbnQYESABKAsyGS5ob25lLnJvbGxvdXQudjEuRW5kcG9pbnRIAogBARISCgpyZXN1bXB0aW9uGBIgASgNEhoKDW1heF9zdGFsZW5lc3MYEyABKA1IA4gBARI1Cg5vbl9uZXdfdmVyc2lvbhgUIAEoDjIdLmhvbmUucm9sbG91dC52MS5Pbk5ld1ZlcnNpb25CFAoSX2FnZW50X2NvbmZpZ19qc29uQhIKEF9zY3JpcHRlZF9wb2xpY3lCCwoJX2VuZHBvaW50QhAKDl9tYXhfc3RhbGVuZXNzSgQIDBANIlYKCEVuZHBvaW50EhAKCGJhc2VfdXJsGAEgASgJEg0KBW1vZGVsGAIgASgJEhQKDGtleV92YXJpYWJsZRgDIAEoCRITCgtjb25jdXJyZW5jeRgEIAEoDSIzCgtWZXJzaW9uU3BhbhIPCgd2ZXJzaW9uGAEgASgNEhMKC3Rva2VuX2NvdW50GAIgASgNInAKBlNhbXBsZRIRCgl0b2tlbl9pZHMYASADKA0SEQoJbG9zc19tYXNrGAIgASgMEhAKCGxvZ3Byb2JzGAMgAygCEi4KCHZlcnNpb25zGAQgAygLMhwuaG9uZS5yb2xsb3V0LnYxLlZlcnNpb25TcGFuIvwBCgRUdXJuEg0KBWluZGV4GAEgASgNEg4KBnNhbXBsZRgCIAEoDRIVCg1zYW1wbGVkX2JlZ2luGAMgASgNEhMKC3NhbXBsZWRfZW5kGAQgASgNEhMKC3Byb21wdF90ZXh0GAUgASgJEhUKDXJlc3BvbnNlX3RleHQYBiABKAkSFQoNZmluaXNoX3JlYXNvbhgHIAEoCRITCgZyZXdhcmQYCCABKAFIAIgBARIRCglpbmZvX2pzb24YCSABKAkSMwoHYWN0aW9ucxgKIAMoCzIiLmhvbmUucm9sbG91dC52MS5FbnZpcm9ubWVudEFjdGlvbkIJCgdfcmV3YXJkIi8KEUVudmlyb25tZW50QWN0aW9uEhEKBHRleHQYASABKAlIAIgBAUIHCgVfdGV4dCLuBAoHRXBpc29kZRIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90Eg8KB2F0dGVtcHQYAyABKA0SKQoHb3V0Y29tZRgEIAEoDjIYLmhvbmUucm9sbG91dC52MS5PdXRjb21lEg4KBnJlYXNvbhgFIAEoCRIoCgdzYW1wbGVzGAYgAygLMhcuaG9uZS5yb2xsb3V0LnYxLlNhbXBsZRIkCgV0dXJucxgHIAMoCzIVLmhvbmUucm9sbG91dC52MS5UdXJuEjYKB21ldHJpY3MYCCADKAsyJS5ob25lLnJvbGxvdXQudjEuRXBpc29kZS5NZXRyaWNzRW50cnkSFQoNbWV0YWRhdGFfanNvbhgJIAEoCRIjCgR0YXNrGAogASgLMhUuaG9uZS5kYXRhc2V0LnYxLlRhc2sSGgoSZW52aXJvbm1lbnRfcmV0dXJuGAwgASgBEhcKD2ZhaWxlZF9hdHRlbXB0cxgNIAMoCRITCgtkdXJhdGlvbl9tcxgOIAEoARIVCg1nZW5lcmF0aW9uX21zGA8gASgBEg4KBmN1cnNvchgQIAEoBBIrCgl0b29sX3VzZXMYESADKAsyGC5ob25lLnJvbGxvdXQudjEuVG9vbFVzZRISCgpyZXN1bXB0aW9uGBIgASgNEhsKE3Nlc3Npb25fa2V5X2RpZ2VzdHMYEyADKAwSGQoRZW52aXJvbm1lbnRfc3RhdGUYFCABKAkaLgoMTWV0cmljc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAFKBAgLEAwiRQoHVG9vbFVzZRIMCgRuYW1lGAEgASgJEg0KBWNhbGxzGAIgASgNEg4KBmZhaWxlZBgDIAEoDRINCgVlcnJvchgEIAEoCSIpCgpUdXJuUmV3YXJkEgwKBHR1cm4YASABKA0SDQoFdmFsdWUYAiABKAEizgEKBVNjb3JlEg0KBWp1ZGdlGAEgASgJEg4KBndlaWdodBgCIAEoARINCgV2YWx1ZRgDIAEoARI0CgdtZXRyaWNzGAQgAygLMiMuaG9uZS5yb2xsb3V0LnYxLlNjb3JlLk1ldHJpY3NFbnRyeRIxCgx0dXJuX3Jld2FyZHMYBSADKAsyGy5ob25lLnJvbGxvdXQudjEuVHVyblJld2FyZBouCgxNZXRyaWNzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ASJ9Cg9GaW5pc2hlZEVwaXNvZGUSEAoIcG9zaXRpb24YASABKAQSDgoGcnVuX2lkGAIgASgJEiMKBHNsb3QYAyABKAsyFS5ob25lLnJvbGxvdXQudjEuU2xvdBIPCgdhdHRlbXB0GAQgASgNEhIKCnJlc3VtcHRpb24YBSABKA0i4QEKDVNjb3JlZEVwaXNvZGUSKQoHZXBpc29kZRgBIAEoCzIYLmhvbmUucm9sbG91dC52MS5FcGlzb2RlEg4KBnJld2FyZBgCIAEoARImCgZzY29yZXMYAyADKAsyFi5ob25lLnJvbGxvdXQudjEuU2NvcmUSMgoIZmluaXNoZWQYBCABKAsyIC5ob25lLnJvbGxvdXQudjEuRmluaXNoZWRFcGlzb2RlEikKB291dGNvbWUYBSABKA4yGC5ob25lLnJvbGxvdXQudjEuT3V0Y29tZRIOCgZyZWFzb24YBiABKAkiiwEKDVJlbmRlclJlcXVlc3QSDgoGcnVuX2lkGAEgASgJEiMKBHRhc2sYAiABKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxIqCgV0dXJucxgDIAMoCzIbLmhvbmUucm9sbG91dC52MS5SZW5kZXJUdXJuEhkKEWVudmlyb25tZW50X3N0YXRlGAQgASgJIjsKClJlbmRlclR1cm4SDQoFaW5kZXgYASABKA0SDwoHYWN0aW9ucxgCIAMoCRINCgVzdGF0ZRgDIAEoCSJNCgtSZW5kZXJSZXBseRItCgZmcmFtZXMYASADKAsyHS5ob25lLnJvbGxvdXQudjEuRXBpc29kZUZyYW1lEg8KB3Byb2JsZW0YAiABKAkimAEKDEVwaXNvZGVGcmFtZRIRCgR0dXJuGAEgASgNSAGIAQESDgoGYWN0aW9uGAIgASgJEg4KBnJld2FyZBgDIAEoARITCgtvYnNlcnZhdGlvbhgEIAEoCRIOCgR0ZXh0GAUgASgJSAASDQoDc3ZnGAYgASgJSAASDQoDcG5nGAcgASgMSABCCQoHcGljdHVyZUIHCgVfdHVybirFAQoHT3V0Y29tZRIXChNPVVRDT01FX1VOU1BFQ0lGSUVEEAASFQoRT1VUQ09NRV9DT01QTEVURUQQARIVChFPVVRDT01FX1RSVU5DQVRFRBACEhgKFE9VVENPTUVfQUdFTlRfRkFJTEVEEAMSFQoRT1VUQ09NRV9USU1FRF9PVVQQBBIYChRPVVRDT01FX0lORlJBX0ZBSUxFRBAFEhUKEU9VVENPTUVfQ0FOQ0VMTEVEEAYSEQoNT1VUQ09NRV9TVEFMRRAHKoABCgxPbk5ld1ZlcnNpb24SHgoaT05fTkVXX1ZFUlNJT05fVU5TUEVDSUZJRUQQABIcChhPTl9ORVdfVkVSU0lPTl9SRUNPTVBVVEUQARIXChNPTl9ORVdfVkVSU0lPTl9LRUVQEAISGQoVT05fTkVXX1ZFUlNJT05fRklOSVNIEANiBnByb3RvMw", [file_hone_dataset_v1_dataset]);
+  fileDesc("Ch1ob25lL3JvbGxvdXQvdjEvcm9sbG91dC5wcm90bxIPaG9uZS5yb2xsb3V0LnYxIkAKBFNsb3QSDQoFc3BsaXQYASABKAkSDAoEc3RlcBgCIAEoDRIMCgR0YXNrGAMgASgNEg0KBWluZGV4GAQgASgNIoABCghTYW1wbGluZxITCgt0ZW1wZXJhdHVyZRgBIAEoARINCgV0b3BfcBgCIAEoARINCgV0b3BfaxgDIAEoDRIWCg5tYXhfbmV3X3Rva2VucxgEIAEoDRINCgVtaW5fcBgFIAEoARIaChJyZXBldGl0aW9uX3BlbmFsdHkYBiABKAEiaQoNUm9sbG91dExpbWl0cxIRCgltYXhfdHVybnMYASABKA0SGgoSbWF4X2NvbnRleHRfdG9rZW5zGAIgASgNEhMKC2RlYWRsaW5lX21zGAMgASgNEhQKDG1heF9hdHRlbXB0cxgEIAEoDSLFBQoKUm9sbG91dEpvYhIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90EhAKCHJ1bl9zZWVkGAMgASgEEiMKBHRhc2sYBCABKAsyFS5ob25lLmRhdGFzZXQudjEuVGFzaxISCgphZ2VudF9uYW1lGAUgASgJEh4KEWFnZW50X2NvbmZpZ19qc29uGAYgASgJSACIAQESHAoPc2NyaXB0ZWRfcG9saWN5GAcgASgJSAGIAQESKwoIc2FtcGxpbmcYCCABKAsyGS5ob25lLnJvbGxvdXQudjEuU2FtcGxpbmcSLgoGbGltaXRzGAkgASgLMh4uaG9uZS5yb2xsb3V0LnYxLlJvbGxvdXRMaW1pdHMSFgoObG93ZXN0X3ZlcnNpb24YCiABKA0SFwoPaGlnaGVzdF92ZXJzaW9uGAsgASgNEg4KBmN1cnNvchgNIAEoBBIYChB0b2tlbml6ZXJfZGlnZXN0GA4gASgJEhYKDnRva2VuaXplcl9wYXRoGA8gASgJEhUKDWFnZW50X21vZHVsZXMYECADKAkSMAoIZW5kcG9pbnQYESABKAsyGS5ob25lLnJvbGxvdXQudjEuRW5kcG9pbnRIAogBARISCgpyZXN1bXB0aW9uGBIgASgNEhoKDW1heF9zdGFsZW5lc3MYEyABKA1IA4gBARI1Cg5vbl9uZXdfdmVyc2lvbhgUIAEoDjIdLmhvbmUucm9sbG91dC52MS5Pbk5ld1ZlcnNpb24SKgoFcm9sZXMYFSADKAsyGy5ob25lLnJvbGxvdXQudjEuUm9sZVBvbGljeUIUChJfYWdlbnRfY29uZmlnX2pzb25CEgoQX3NjcmlwdGVkX3BvbGljeUILCglfZW5kcG9pbnRCEAoOX21heF9zdGFsZW5lc3NKBAgMEA0ibwoKUm9sZVBvbGljeRIMCgRyb2xlGAEgASgJEg0KBW1vZGVsGAIgASgJEhMKC2lzX2xlYXJuaW5nGAMgASgIEhYKDmxvd2VzdF92ZXJzaW9uGAQgASgNEhcKD2hpZ2hlc3RfdmVyc2lvbhgFIAEoDSJWCghFbmRwb2ludBIQCghiYXNlX3VybBgBIAEoCRINCgVtb2RlbBgCIAEoCRIUCgxrZXlfdmFyaWFibGUYAyABKAkSEwoLY29uY3VycmVuY3kYBCABKA0iMwoLVmVyc2lvblNwYW4SDwoHdmVyc2lvbhgBIAEoDRITCgt0b2tlbl9jb3VudBgCIAEoDSJ+CgZTYW1wbGUSEQoJdG9rZW5faWRzGAEgAygNEhEKCWxvc3NfbWFzaxgCIAEoDBIQCghsb2dwcm9icxgDIAMoAhIuCgh2ZXJzaW9ucxgEIAMoCzIcLmhvbmUucm9sbG91dC52MS5WZXJzaW9uU3BhbhIMCgRyb2xlGAUgASgJIvwBCgRUdXJuEg0KBWluZGV4GAEgASgNEg4KBnNhbXBsZRgCIAEoDRIVCg1zYW1wbGVkX2JlZ2luGAMgASgNEhMKC3NhbXBsZWRfZW5kGAQgASgNEhMKC3Byb21wdF90ZXh0GAUgASgJEhUKDXJlc3BvbnNlX3RleHQYBiABKAkSFQoNZmluaXNoX3JlYXNvbhgHIAEoCRITCgZyZXdhcmQYCCABKAFIAIgBARIRCglpbmZvX2pzb24YCSABKAkSMwoHYWN0aW9ucxgKIAMoCzIiLmhvbmUucm9sbG91dC52MS5FbnZpcm9ubWVudEFjdGlvbkIJCgdfcmV3YXJkIi8KEUVudmlyb25tZW50QWN0aW9uEhEKBHRleHQYASABKAlIAIgBAUIHCgVfdGV4dCLjBQoHRXBpc29kZRIOCgZydW5faWQYASABKAkSIwoEc2xvdBgCIAEoCzIVLmhvbmUucm9sbG91dC52MS5TbG90Eg8KB2F0dGVtcHQYAyABKA0SKQoHb3V0Y29tZRgEIAEoDjIYLmhvbmUucm9sbG91dC52MS5PdXRjb21lEg4KBnJlYXNvbhgFIAEoCRIoCgdzYW1wbGVzGAYgAygLMhcuaG9uZS5yb2xsb3V0LnYxLlNhbXBsZRIkCgV0dXJucxgHIAMoCzIVLmhvbmUucm9sbG91dC52MS5UdXJuEjYKB21ldHJpY3MYCCADKAsyJS5ob25lLnJvbGxvdXQudjEuRXBpc29kZS5NZXRyaWNzRW50cnkSFQoNbWV0YWRhdGFfanNvbhgJIAEoCRIjCgR0YXNrGAogASgLMhUuaG9uZS5kYXRhc2V0LnYxLlRhc2sSGgoSZW52aXJvbm1lbnRfcmV0dXJuGAwgASgBEhcKD2ZhaWxlZF9hdHRlbXB0cxgNIAMoCRITCgtkdXJhdGlvbl9tcxgOIAEoARIVCg1nZW5lcmF0aW9uX21zGA8gASgBEg4KBmN1cnNvchgQIAEoBBIrCgl0b29sX3VzZXMYESADKAsyGC5ob25lLnJvbGxvdXQudjEuVG9vbFVzZRISCgpyZXN1bXB0aW9uGBIgASgNEhsKE3Nlc3Npb25fa2V5X2RpZ2VzdHMYEyADKAwSGQoRZW52aXJvbm1lbnRfc3RhdGUYFCABKAkSPwoMcm9sZV9yZXdhcmRzGBUgAygLMikuaG9uZS5yb2xsb3V0LnYxLkVwaXNvZGUuUm9sZVJld2FyZHNFbnRyeRouCgxNZXRyaWNzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgBOgI4ARoyChBSb2xlUmV3YXJkc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAFKBAgLEAwiRQoHVG9vbFVzZRIMCgRuYW1lGAEgASgJEg0KBWNhbGxzGAIgASgNEg4KBmZhaWxlZBgDIAEoDRINCgVlcnJvchgEIAEoCSIpCgpUdXJuUmV3YXJkEgwKBHR1cm4YASABKA0SDQoFdmFsdWUYAiABKAEizQIKBVNjb3JlEg0KBWp1ZGdlGAEgASgJEg4KBndlaWdodBgCIAEoARINCgV2YWx1ZRgDIAEoARI0CgdtZXRyaWNzGAQgAygLMiMuaG9uZS5yb2xsb3V0LnYxLlNjb3JlLk1ldHJpY3NFbnRyeRIxCgx0dXJuX3Jld2FyZHMYBSADKAsyGy5ob25lLnJvbGxvdXQudjEuVHVyblJld2FyZBINCgVyb2xlcxgGIAMoCRI7Cgtyb2xlX3ZhbHVlcxgHIAMoCzImLmhvbmUucm9sbG91dC52MS5TY29yZS5Sb2xlVmFsdWVzRW50cnkaLgoMTWV0cmljc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAEaMQoPUm9sZVZhbHVlc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAEifQoPRmluaXNoZWRFcGlzb2RlEhAKCHBvc2l0aW9uGAEgASgEEg4KBnJ1bl9pZBgCIAEoCRIjCgRzbG90GAMgASgLMhUuaG9uZS5yb2xsb3V0LnYxLlNsb3QSDwoHYXR0ZW1wdBgEIAEoDRISCgpyZXN1bXB0aW9uGAUgASgNIuEBCg1TY29yZWRFcGlzb2RlEikKB2VwaXNvZGUYASABKAsyGC5ob25lLnJvbGxvdXQudjEuRXBpc29kZRIOCgZyZXdhcmQYAiABKAESJgoGc2NvcmVzGAMgAygLMhYuaG9uZS5yb2xsb3V0LnYxLlNjb3JlEjIKCGZpbmlzaGVkGAQgASgLMiAuaG9uZS5yb2xsb3V0LnYxLkZpbmlzaGVkRXBpc29kZRIpCgdvdXRjb21lGAUgASgOMhguaG9uZS5yb2xsb3V0LnYxLk91dGNvbWUSDgoGcmVhc29uGAYgASgJIosBCg1SZW5kZXJSZXF1ZXN0Eg4KBnJ1bl9pZBgBIAEoCRIjCgR0YXNrGAIgASgLMhUuaG9uZS5kYXRhc2V0LnYxLlRhc2sSKgoFdHVybnMYAyADKAsyGy5ob25lLnJvbGxvdXQudjEuUmVuZGVyVHVybhIZChFlbnZpcm9ubWVudF9zdGF0ZRgEIAEoCSI7CgpSZW5kZXJUdXJuEg0KBWluZGV4GAEgASgNEg8KB2FjdGlvbnMYAiADKAkSDQoFc3RhdGUYAyABKAkiTQoLUmVuZGVyUmVwbHkSLQoGZnJhbWVzGAEgAygLMh0uaG9uZS5yb2xsb3V0LnYxLkVwaXNvZGVGcmFtZRIPCgdwcm9ibGVtGAIgASgJIpgBCgxFcGlzb2RlRnJhbWUSEQoEdHVybhgBIAEoDUgBiAEBEg4KBmFjdGlvbhgCIAEoCRIOCgZyZXdhcmQYAyABKAESEwoLb2JzZXJ2YXRpb24YBCABKAkSDgoEdGV4dBgFIAEoCUgAEg0KA3N2ZxgGIAEoCUgAEg0KA3BuZxgHIAEoDEgAQgkKB3BpY3R1cmVCBwoFX3R1cm4qxQEKB091dGNvbWUSFwoTT1VUQ09NRV9VTlNQRUNJRklFRBAAEhUKEU9VVENPTUVfQ09NUExFVEVEEAESFQoRT1VUQ09NRV9UUlVOQ0FURUQQAhIYChRPVVRDT01FX0FHRU5UX0ZBSUxFRBADEhUKEU9VVENPTUVfVElNRURfT1VUEAQSGAoUT1VUQ09NRV9JTkZSQV9GQUlMRUQQBRIVChFPVVRDT01FX0NBTkNFTExFRBAGEhEKDU9VVENPTUVfU1RBTEUQByqAAQoMT25OZXdWZXJzaW9uEh4KGk9OX05FV19WRVJTSU9OX1VOU1BFQ0lGSUVEEAASHAoYT05fTkVXX1ZFUlNJT05fUkVDT01QVVRFEAESFwoTT05fTkVXX1ZFUlNJT05fS0VFUBACEhkKFU9OX05FV19WRVJTSU9OX0ZJTklTSBADYgZwcm90bzM", [file_hone_dataset_v1_dataset]);
 
 /**
  * Identifies a rollout within its run.
@@ -285,6 +285,14 @@ export type RolloutJob = Message<"hone.rollout.v1.RolloutJob"> & {
    * @generated from field: hone.rollout.v1.OnNewVersion on_new_version = 20;
    */
   onNewVersion: OnNewVersion;
+
+  /**
+   * The roles that the run names, each once. Calls of any other role are answered by the run's own policy. Empty = the run names
+   * none, so that all calls of a rollout are one agent's.
+   *
+   * @generated from field: repeated hone.rollout.v1.RolePolicy roles = 21;
+   */
+  roles: RolePolicy[];
 };
 
 /**
@@ -293,6 +301,53 @@ export type RolloutJob = Message<"hone.rollout.v1.RolloutJob"> & {
  */
 export const RolloutJobSchema: GenMessage<RolloutJob> = /*@__PURE__*/
   messageDesc(file_hone_rollout_v1_rollout, 3);
+
+/**
+ * Who answers the calls of a role, and whether the answers are trained.
+ *
+ * @generated from message hone.rollout.v1.RolePolicy
+ */
+export type RolePolicy = Message<"hone.rollout.v1.RolePolicy"> & {
+  /**
+   * Name of the role.
+   *
+   * @generated from field: string role = 1;
+   */
+  role: string;
+
+  /**
+   * The model that answers, as generate requests name it.
+   *
+   * @generated from field: string model = 2;
+   */
+  model: string;
+
+  /**
+   * Whether its tokens are trained; false for earlier versions of a policy.
+   *
+   * @generated from field: bool is_learning = 3;
+   */
+  isLearning: boolean;
+
+  /**
+   * Lowest and highest version of that model that may answer.
+   *
+   * @generated from field: uint32 lowest_version = 4;
+   */
+  lowestVersion: number;
+
+  /**
+   * @generated from field: uint32 highest_version = 5;
+   */
+  highestVersion: number;
+};
+
+/**
+ * Describes the message hone.rollout.v1.RolePolicy.
+ * Use `create(RolePolicySchema)` to create a new message.
+ */
+export const RolePolicySchema: GenMessage<RolePolicy> = /*@__PURE__*/
+  messageDesc(file_hone_rollout_v1_rollout, 4);
 
 /**
  * A model behind an OpenAI-compatible API. Its tokens are not known, so such a rollout has turns with text but no samples.
@@ -334,7 +389,7 @@ export type Endpoint = Message<"hone.rollout.v1.Endpoint"> & {
  * Use `create(EndpointSchema)` to create a new message.
  */
 export const EndpointSchema: GenMessage<Endpoint> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 4);
+  messageDesc(file_hone_rollout_v1_rollout, 5);
 
 /**
  * Consecutive sampled tokens that have the same policy version.
@@ -360,7 +415,7 @@ export type VersionSpan = Message<"hone.rollout.v1.VersionSpan"> & {
  * Use `create(VersionSpanSchema)` to create a new message.
  */
 export const VersionSpanSchema: GenMessage<VersionSpan> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 5);
+  messageDesc(file_hone_rollout_v1_rollout, 6);
 
 /**
  * One sequence to train on, exactly as the engine saw it.
@@ -395,6 +450,13 @@ export type Sample = Message<"hone.rollout.v1.Sample"> & {
    * @generated from field: repeated hone.rollout.v1.VersionSpan versions = 4;
    */
   versions: VersionSpan[];
+
+  /**
+   * The role that sampled its tokens, of those that its job names; empty = no such role did.
+   *
+   * @generated from field: string role = 5;
+   */
+  role: string;
 };
 
 /**
@@ -402,7 +464,7 @@ export type Sample = Message<"hone.rollout.v1.Sample"> & {
  * Use `create(SampleSchema)` to create a new message.
  */
 export const SampleSchema: GenMessage<Sample> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 6);
+  messageDesc(file_hone_rollout_v1_rollout, 7);
 
 /**
  * One model call with what followed it.
@@ -483,7 +545,7 @@ export type Turn = Message<"hone.rollout.v1.Turn"> & {
  * Use `create(TurnSchema)` to create a new message.
  */
 export const TurnSchema: GenMessage<Turn> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 7);
+  messageDesc(file_hone_rollout_v1_rollout, 8);
 
 /**
  * An action as the environment was given it.
@@ -504,7 +566,7 @@ export type EnvironmentAction = Message<"hone.rollout.v1.EnvironmentAction"> & {
  * Use `create(EnvironmentActionSchema)` to create a new message.
  */
 export const EnvironmentActionSchema: GenMessage<EnvironmentAction> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 8);
+  messageDesc(file_hone_rollout_v1_rollout, 9);
 
 /**
  * A finished rollout. agent-rollout -> judge, tracer.
@@ -632,6 +694,13 @@ export type Episode = Message<"hone.rollout.v1.Episode"> & {
    * @generated from field: string environment_state = 20;
    */
   environmentState: string;
+
+  /**
+   * What the agent says that single roles earned, by role; a role without an entry earned environment_return.
+   *
+   * @generated from field: map<string, double> role_rewards = 21;
+   */
+  roleRewards: { [key: string]: number };
 };
 
 /**
@@ -639,7 +708,7 @@ export type Episode = Message<"hone.rollout.v1.Episode"> & {
  * Use `create(EpisodeSchema)` to create a new message.
  */
 export const EpisodeSchema: GenMessage<Episode> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 9);
+  messageDesc(file_hone_rollout_v1_rollout, 10);
 
 /**
  * The results of the calls of one tool. Calls with invalid arguments do not count.
@@ -677,7 +746,7 @@ export type ToolUse = Message<"hone.rollout.v1.ToolUse"> & {
  * Use `create(ToolUseSchema)` to create a new message.
  */
 export const ToolUseSchema: GenMessage<ToolUse> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 10);
+  messageDesc(file_hone_rollout_v1_rollout, 11);
 
 /**
  * The reward that a judge gives one turn, in addition to the value of the episode.
@@ -703,7 +772,7 @@ export type TurnReward = Message<"hone.rollout.v1.TurnReward"> & {
  * Use `create(TurnRewardSchema)` to create a new message.
  */
 export const TurnRewardSchema: GenMessage<TurnReward> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 11);
+  messageDesc(file_hone_rollout_v1_rollout, 12);
 
 /**
  * One judge's score of an episode.
@@ -743,6 +812,20 @@ export type Score = Message<"hone.rollout.v1.Score"> & {
    * @generated from field: repeated hone.rollout.v1.TurnReward turn_rewards = 5;
    */
   turnRewards: TurnReward[];
+
+  /**
+   * The roles whose reward it is part of; empty = all of them.
+   *
+   * @generated from field: repeated string roles = 6;
+   */
+  roles: string[];
+
+  /**
+   * Values for single roles, in place of `value`; finite.
+   *
+   * @generated from field: map<string, double> role_values = 7;
+   */
+  roleValues: { [key: string]: number };
 };
 
 /**
@@ -750,7 +833,7 @@ export type Score = Message<"hone.rollout.v1.Score"> & {
  * Use `create(ScoreSchema)` to create a new message.
  */
 export const ScoreSchema: GenMessage<Score> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 12);
+  messageDesc(file_hone_rollout_v1_rollout, 13);
 
 /**
  * Where the stream EPISODES holds a finished episode, and which one it is.
@@ -791,7 +874,7 @@ export type FinishedEpisode = Message<"hone.rollout.v1.FinishedEpisode"> & {
  * Use `create(FinishedEpisodeSchema)` to create a new message.
  */
 export const FinishedEpisodeSchema: GenMessage<FinishedEpisode> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 13);
+  messageDesc(file_hone_rollout_v1_rollout, 14);
 
 /**
  * The scores of an episode. judge -> trainer, tracer.
@@ -842,7 +925,7 @@ export type ScoredEpisode = Message<"hone.rollout.v1.ScoredEpisode"> & {
  * Use `create(ScoredEpisodeSchema)` to create a new message.
  */
 export const ScoredEpisodeSchema: GenMessage<ScoredEpisode> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 14);
+  messageDesc(file_hone_rollout_v1_rollout, 15);
 
 /**
  * Asks for the frames of a recorded episode: its environment is played again with the same actions. tracer -> agent-rollout.
@@ -882,7 +965,7 @@ export type RenderRequest = Message<"hone.rollout.v1.RenderRequest"> & {
  * Use `create(RenderRequestSchema)` to create a new message.
  */
 export const RenderRequestSchema: GenMessage<RenderRequest> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 15);
+  messageDesc(file_hone_rollout_v1_rollout, 16);
 
 /**
  * What is known of one turn.
@@ -917,7 +1000,7 @@ export type RenderTurn = Message<"hone.rollout.v1.RenderTurn"> & {
  * Use `create(RenderTurnSchema)` to create a new message.
  */
 export const RenderTurnSchema: GenMessage<RenderTurn> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 16);
+  messageDesc(file_hone_rollout_v1_rollout, 17);
 
 /**
  * agent-rollout -> tracer.
@@ -945,7 +1028,7 @@ export type RenderReply = Message<"hone.rollout.v1.RenderReply"> & {
  * Use `create(RenderReplySchema)` to create a new message.
  */
 export const RenderReplySchema: GenMessage<RenderReply> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 17);
+  messageDesc(file_hone_rollout_v1_rollout, 18);
 
 /**
  * One state of an environment.
@@ -1016,7 +1099,7 @@ export type EpisodeFrame = Message<"hone.rollout.v1.EpisodeFrame"> & {
  * Use `create(EpisodeFrameSchema)` to create a new message.
  */
 export const EpisodeFrameSchema: GenMessage<EpisodeFrame> = /*@__PURE__*/
-  messageDesc(file_hone_rollout_v1_rollout, 18);
+  messageDesc(file_hone_rollout_v1_rollout, 19);
 
 /**
  * How a rollout ended. No further values will be added.

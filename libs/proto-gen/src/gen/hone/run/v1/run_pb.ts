@@ -12,7 +12,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file hone/run/v1/run.proto.
  */
 export const file_hone_run_v1_run: GenFile = /*@__PURE__*/
-  fileDesc("ChVob25lL3J1bi92MS9ydW4ucHJvdG8SC2hvbmUucnVuLnYxIjQKClJ1blJlcXVlc3QSEAoIcnVuX2ZpbGUYASABKAkSFAoMcmVxdWVzdGVkX2J5GAIgASgJIsUDCghSdW5TdGF0ZRIOCgZydW5faWQYASABKAkSJAoFcGhhc2UYAiABKA4yFS5ob25lLnJ1bi52MS5SdW5QaGFzZRIPCgd2ZXJzaW9uGAMgASgNEhAKCGxvY2F0aW9uGAQgASgJEg4KBmRpZ2VzdBgFIAEoCRITCgtvd25lcl9lcG9jaBgGIAEoBBITCgt0b3RhbF9zdGVwcxgHIAEoDRITCgt3YWl0aW5nX2ZvchgIIAEoCRIYChB3YWl0aW5nX3NpbmNlX21zGAkgASgEEhMKC2NvbmZpZ19qc29uGAogASgJEhYKDm9sZGVzdF92ZXJzaW9uGAsgASgNEhUKDXdhaXRpbmdfb3duZXIYDCABKAkSMwoIdHJvdWJsZXMYDSABKAsyHC5ob25lLnJ1bi52MS5Sb2xsb3V0VHJvdWJsZXNIAIgBARISCgplbmRfcmVhc29uGA4gASgJEhgKEHRva2VuaXplcl9kaWdlc3QYDyABKAkSEgoKcmVzdW1wdGlvbhgQIAEoDRIvCgxxdWFudGl6YXRpb24YESABKA4yGS5ob25lLnJ1bi52MS5RdWFudGl6YXRpb25CCwoJX3Ryb3VibGVzIsACCg9Sb2xsb3V0VHJvdWJsZXMSEAoIbWFkZV9mb3IYASABKAkSEAoIcm9sbG91dHMYAiABKA0SPQoIb3V0Y29tZXMYAyADKAsyKy5ob25lLnJ1bi52MS5Sb2xsb3V0VHJvdWJsZXMuT3V0Y29tZVRyb3VibGUSNwoFdG9vbHMYBCADKAsyKC5ob25lLnJ1bi52MS5Sb2xsb3V0VHJvdWJsZXMuVG9vbFRyb3VibGUaVgoOT3V0Y29tZVRyb3VibGUSDwoHb3V0Y29tZRgBIAEoCRINCgVjb3VudBgCIAEoDRIOCgZyZWFzb24YAyABKAkSFAoMcmVhc29uX2NvdW50GAQgASgNGjkKC1Rvb2xUcm91YmxlEgwKBG5hbWUYASABKAkSDQoFY2FsbHMYAiABKA0SDQoFZXJyb3IYAyABKAkiIAoOQ29udHJvbFJlcXVlc3QSDgoGcnVuX2lkGAEgASgJIlIKDENvbnRyb2xSZXBseRIpCgVzdGF0ZRgBIAEoCzIVLmhvbmUucnVuLnYxLlJ1blN0YXRlSACIAQESDQoFZXJyb3IYAiABKAlCCAoGX3N0YXRlIkEKD1ZhbGlkYXRlUmVxdWVzdBITCgtjb25maWdfanNvbhgBIAEoCRIZChFtb2RlbF9jb25maWdfanNvbhgCIAEoCSJICg1WYWxpZGF0ZVJlcGx5Eg8KB3NlcnZpY2UYASABKAkSJgoIcHJvYmxlbXMYAiADKAsyFC5ob25lLnJ1bi52MS5Qcm9ibGVtIkwKB1Byb2JsZW0SCwoDa2V5GAEgASgJEhIKCnZhbHVlX2pzb24YAiABKAkSDwoHYWxsb3dlZBgDIAEoCRIPCgdtZXNzYWdlGAQgASgJIrMNCghSdW5FdmVudBIOCgZydW5faWQYASABKAkSDwoHdGltZV9tcxgCIAEoBBIyCghhY2NlcHRlZBgDIAEoCzIeLmhvbmUucnVuLnYxLlJ1bkV2ZW50LkFjY2VwdGVkSAASMAoHcmVmdXNlZBgEIAEoCzIdLmhvbmUucnVuLnYxLlJ1bkV2ZW50LlJlZnVzZWRIABI7Cg1waGFzZV9jaGFuZ2VkGAUgASgLMiIuaG9uZS5ydW4udjEuUnVuRXZlbnQuUGhhc2VDaGFuZ2VkSAASPQoOc3RlcF9jb21wbGV0ZWQYBiABKAsyIy5ob25lLnJ1bi52MS5SdW5FdmVudC5TdGVwQ29tcGxldGVkSAASNAoJZXZhbHVhdGVkGAcgASgLMh8uaG9uZS5ydW4udjEuUnVuRXZlbnQuRXZhbHVhdGVkSAASLAoFZW5kZWQYCCABKAsyGy5ob25lLnJ1bi52MS5SdW5FdmVudC5FbmRlZEgAEkYKE3dhcm1fc3RhcnRfcHJvZ3Jlc3MYCSABKAsyJy5ob25lLnJ1bi52MS5SdW5FdmVudC5XYXJtU3RhcnRQcm9ncmVzc0gAEjsKDXN0ZXBfcHJvZ3Jlc3MYCiABKAsyIi5ob25lLnJ1bi52MS5SdW5FdmVudC5TdGVwUHJvZ3Jlc3NIABIwCgdyZXN1bWVkGAsgASgLMh0uaG9uZS5ydW4udjEuUnVuRXZlbnQuUmVzdW1lZEgAEj8KD3JvbGxvdXRzX3VucmVhZBgMIAEoCzIkLmhvbmUucnVuLnYxLlJ1bkV2ZW50LlJvbGxvdXRzVW5yZWFkSAAaOQoIQWNjZXB0ZWQSGAoQcmVxdWVzdF9zZXF1ZW5jZRgBIAEoBBITCgtjb25maWdfanNvbhgCIAEoCRpLCgdSZWZ1c2VkEhgKEHJlcXVlc3Rfc2VxdWVuY2UYASABKAQSJgoIcHJvYmxlbXMYAiADKAsyFC5ob25lLnJ1bi52MS5Qcm9ibGVtGlcKDFBoYXNlQ2hhbmdlZBIkCgVwaGFzZRgBIAEoDjIVLmhvbmUucnVuLnYxLlJ1blBoYXNlEgwKBHN0ZXAYAiABKA0SEwoLd2FpdGluZ19mb3IYAyABKAkaSwoMU3RlcFByb2dyZXNzEgwKBHN0ZXAYASABKA0SFQoNcm9sbG91dHNfZG9uZRgCIAEoDRIWCg5yb2xsb3V0c190b3RhbBgDIAEoDRp9ChFXYXJtU3RhcnRQcm9ncmVzcxIVCg1yb2xsb3V0c19kb25lGAEgASgNEhYKDnJvbGxvdXRzX3RvdGFsGAIgASgNEhQKDHVwZGF0ZXNfZG9uZRgDIAEoDRIVCg11cGRhdGVzX3RvdGFsGAQgASgNEgwKBGxvc3MYBSABKAEa+AEKDVN0ZXBDb21wbGV0ZWQSDAoEc3RlcBgBIAEoDRITCgt0b3RhbF9zdGVwcxgCIAEoDRIPCgd2ZXJzaW9uGAMgASgNEkEKB21ldHJpY3MYBCADKAsyMC5ob25lLnJ1bi52MS5SdW5FdmVudC5TdGVwQ29tcGxldGVkLk1ldHJpY3NFbnRyeRIzCgh0cm91YmxlcxgFIAEoCzIcLmhvbmUucnVuLnYxLlJvbGxvdXRUcm91Ymxlc0gAiAEBGi4KDE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBQgsKCV90cm91YmxlcxrtAQoJRXZhbHVhdGVkEg8KB3ZlcnNpb24YASABKA0SDAoEbW9kZRgCIAEoCRIQCghlcGlzb2RlcxgDIAEoDRI9CgdtZXRyaWNzGAQgAygLMiwuaG9uZS5ydW4udjEuUnVuRXZlbnQuRXZhbHVhdGVkLk1ldHJpY3NFbnRyeRIzCgh0cm91YmxlcxgFIAEoCzIcLmhvbmUucnVuLnYxLlJvbGxvdXRUcm91Ymxlc0gAiAEBGi4KDE1ldHJpY3NFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAE6AjgBQgsKCV90cm91YmxlcxplCgVFbmRlZBIkCgVwaGFzZRgBIAEoDjIVLmhvbmUucnVuLnYxLlJ1blBoYXNlEg4KBnJlYXNvbhgCIAEoCRISCgpjaGVja3BvaW50GAMgASgJEhIKCnJlc3VtcHRpb24YBCABKA0aHQoHUmVzdW1lZBISCgpyZXN1bXB0aW9uGAEgASgNGiIKDlJvbGxvdXRzVW5yZWFkEhAKCHJvbGxvdXRzGAEgASgEQgYKBGtpbmQqjgIKCFJ1blBoYXNlEhkKFVJVTl9QSEFTRV9VTlNQRUNJRklFRBAAEhUKEVJVTl9QSEFTRV9XQUlUSU5HEAESGAoUUlVOX1BIQVNFX1dBUk1fU1RBUlQQAhIVChFSVU5fUEhBU0VfUk9MTE9VVBADEhMKD1JVTl9QSEFTRV9UUkFJThAEEhQKEFJVTl9QSEFTRV9DT01NSVQQBRIWChJSVU5fUEhBU0VfRVZBTFVBVEUQBhIUChBSVU5fUEhBU0VfUEFVU0VEEAcSFwoTUlVOX1BIQVNFX0NPTVBMRVRFRBAIEhQKEFJVTl9QSEFTRV9GQUlMRUQQCRIXChNSVU5fUEhBU0VfQ0FOQ0VMTEVEEAoqQwoMUXVhbnRpemF0aW9uEhwKGFFVQU5USVpBVElPTl9VTlNQRUNJRklFRBAAEhUKEVFVQU5USVpBVElPTl9JTlQ4EAFiBnByb3RvMw");
+  fileDesc("ChVob25lL3J1bi92MS9ydW4ucHJvdG8SC2hvbmUucnVuLnYxIjQKClJ1blJlcXVlc3QSEAoIcnVuX2ZpbGUYASABKAkSFAoMcmVxdWVzdGVkX2J5GAIgASgJIvEDCghSdW5TdGF0ZRIOCgZydW5faWQYASABKAkSJAoFcGhhc2UYAiABKA4yFS5ob25lLnJ1bi52MS5SdW5QaGFzZRIPCgd2ZXJzaW9uGAMgASgNEhAKCGxvY2F0aW9uGAQgASgJEg4KBmRpZ2VzdBgFIAEoCRITCgtvd25lcl9lcG9jaBgGIAEoBBITCgt0b3RhbF9zdGVwcxgHIAEoDRITCgt3YWl0aW5nX2ZvchgIIAEoCRIYChB3YWl0aW5nX3NpbmNlX21zGAkgASgEEhMKC2NvbmZpZ19qc29uGAogASgJEhYKDm9sZGVzdF92ZXJzaW9uGAsgASgNEhUKDXdhaXRpbmdfb3duZXIYDCABKAkSMwoIdHJvdWJsZXMYDSABKAsyHC5ob25lLnJ1bi52MS5Sb2xsb3V0VHJvdWJsZXNIAIgBARISCgplbmRfcmVhc29uGA4gASgJEhgKEHRva2VuaXplcl9kaWdlc3QYDyABKAkSEgoKcmVzdW1wdGlvbhgQIAEoDRIvCgxxdWFudGl6YXRpb24YESABKA4yGS5ob25lLnJ1bi52MS5RdWFudGl6YXRpb24SKgoIcG9saWNpZXMYEiADKAsyGC5ob25lLnJ1bi52MS5Qb2xpY3lTdGF0ZUILCglfdHJvdWJsZXMiTwoLUG9saWN5U3RhdGUSDQoFbW9kZWwYASABKAkSDwoHdmVyc2lvbhgCIAEoDRIQCghsb2NhdGlvbhgDIAEoCRIOCgZkaWdlc3QYBCABKAkiwAIKD1JvbGxvdXRUcm91YmxlcxIQCghtYWRlX2ZvchgBIAEoCRIQCghyb2xsb3V0cxgCIAEoDRI9CghvdXRjb21lcxgDIAMoCzIrLmhvbmUucnVuLnYxLlJvbGxvdXRUcm91Ymxlcy5PdXRjb21lVHJvdWJsZRI3CgV0b29scxgEIAMoCzIoLmhvbmUucnVuLnYxLlJvbGxvdXRUcm91Ymxlcy5Ub29sVHJvdWJsZRpWCg5PdXRjb21lVHJvdWJsZRIPCgdvdXRjb21lGAEgASgJEg0KBWNvdW50GAIgASgNEg4KBnJlYXNvbhgDIAEoCRIUCgxyZWFzb25fY291bnQYBCABKA0aOQoLVG9vbFRyb3VibGUSDAoEbmFtZRgBIAEoCRINCgVjYWxscxgCIAEoDRINCgVlcnJvchgDIAEoCSIgCg5Db250cm9sUmVxdWVzdBIOCgZydW5faWQYASABKAkiUgoMQ29udHJvbFJlcGx5EikKBXN0YXRlGAEgASgLMhUuaG9uZS5ydW4udjEuUnVuU3RhdGVIAIgBARINCgVlcnJvchgCIAEoCUIICgZfc3RhdGUiQQoPVmFsaWRhdGVSZXF1ZXN0EhMKC2NvbmZpZ19qc29uGAEgASgJEhkKEW1vZGVsX2NvbmZpZ19qc29uGAIgASgJIkgKDVZhbGlkYXRlUmVwbHkSDwoHc2VydmljZRgBIAEoCRImCghwcm9ibGVtcxgCIAMoCzIULmhvbmUucnVuLnYxLlByb2JsZW0iTAoHUHJvYmxlbRILCgNrZXkYASABKAkSEgoKdmFsdWVfanNvbhgCIAEoCRIPCgdhbGxvd2VkGAMgASgJEg8KB21lc3NhZ2UYBCABKAkisw0KCFJ1bkV2ZW50Eg4KBnJ1bl9pZBgBIAEoCRIPCgd0aW1lX21zGAIgASgEEjIKCGFjY2VwdGVkGAMgASgLMh4uaG9uZS5ydW4udjEuUnVuRXZlbnQuQWNjZXB0ZWRIABIwCgdyZWZ1c2VkGAQgASgLMh0uaG9uZS5ydW4udjEuUnVuRXZlbnQuUmVmdXNlZEgAEjsKDXBoYXNlX2NoYW5nZWQYBSABKAsyIi5ob25lLnJ1bi52MS5SdW5FdmVudC5QaGFzZUNoYW5nZWRIABI9Cg5zdGVwX2NvbXBsZXRlZBgGIAEoCzIjLmhvbmUucnVuLnYxLlJ1bkV2ZW50LlN0ZXBDb21wbGV0ZWRIABI0CglldmFsdWF0ZWQYByABKAsyHy5ob25lLnJ1bi52MS5SdW5FdmVudC5FdmFsdWF0ZWRIABIsCgVlbmRlZBgIIAEoCzIbLmhvbmUucnVuLnYxLlJ1bkV2ZW50LkVuZGVkSAASRgoTd2FybV9zdGFydF9wcm9ncmVzcxgJIAEoCzInLmhvbmUucnVuLnYxLlJ1bkV2ZW50Lldhcm1TdGFydFByb2dyZXNzSAASOwoNc3RlcF9wcm9ncmVzcxgKIAEoCzIiLmhvbmUucnVuLnYxLlJ1bkV2ZW50LlN0ZXBQcm9ncmVzc0gAEjAKB3Jlc3VtZWQYCyABKAsyHS5ob25lLnJ1bi52MS5SdW5FdmVudC5SZXN1bWVkSAASPwoPcm9sbG91dHNfdW5yZWFkGAwgASgLMiQuaG9uZS5ydW4udjEuUnVuRXZlbnQuUm9sbG91dHNVbnJlYWRIABo5CghBY2NlcHRlZBIYChByZXF1ZXN0X3NlcXVlbmNlGAEgASgEEhMKC2NvbmZpZ19qc29uGAIgASgJGksKB1JlZnVzZWQSGAoQcmVxdWVzdF9zZXF1ZW5jZRgBIAEoBBImCghwcm9ibGVtcxgCIAMoCzIULmhvbmUucnVuLnYxLlByb2JsZW0aVwoMUGhhc2VDaGFuZ2VkEiQKBXBoYXNlGAEgASgOMhUuaG9uZS5ydW4udjEuUnVuUGhhc2USDAoEc3RlcBgCIAEoDRITCgt3YWl0aW5nX2ZvchgDIAEoCRpLCgxTdGVwUHJvZ3Jlc3MSDAoEc3RlcBgBIAEoDRIVCg1yb2xsb3V0c19kb25lGAIgASgNEhYKDnJvbGxvdXRzX3RvdGFsGAMgASgNGn0KEVdhcm1TdGFydFByb2dyZXNzEhUKDXJvbGxvdXRzX2RvbmUYASABKA0SFgoOcm9sbG91dHNfdG90YWwYAiABKA0SFAoMdXBkYXRlc19kb25lGAMgASgNEhUKDXVwZGF0ZXNfdG90YWwYBCABKA0SDAoEbG9zcxgFIAEoARr4AQoNU3RlcENvbXBsZXRlZBIMCgRzdGVwGAEgASgNEhMKC3RvdGFsX3N0ZXBzGAIgASgNEg8KB3ZlcnNpb24YAyABKA0SQQoHbWV0cmljcxgEIAMoCzIwLmhvbmUucnVuLnYxLlJ1bkV2ZW50LlN0ZXBDb21wbGV0ZWQuTWV0cmljc0VudHJ5EjMKCHRyb3VibGVzGAUgASgLMhwuaG9uZS5ydW4udjEuUm9sbG91dFRyb3VibGVzSACIAQEaLgoMTWV0cmljc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAFCCwoJX3Ryb3VibGVzGu0BCglFdmFsdWF0ZWQSDwoHdmVyc2lvbhgBIAEoDRIMCgRtb2RlGAIgASgJEhAKCGVwaXNvZGVzGAMgASgNEj0KB21ldHJpY3MYBCADKAsyLC5ob25lLnJ1bi52MS5SdW5FdmVudC5FdmFsdWF0ZWQuTWV0cmljc0VudHJ5EjMKCHRyb3VibGVzGAUgASgLMhwuaG9uZS5ydW4udjEuUm9sbG91dFRyb3VibGVzSACIAQEaLgoMTWV0cmljc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoAToCOAFCCwoJX3Ryb3VibGVzGmUKBUVuZGVkEiQKBXBoYXNlGAEgASgOMhUuaG9uZS5ydW4udjEuUnVuUGhhc2USDgoGcmVhc29uGAIgASgJEhIKCmNoZWNrcG9pbnQYAyABKAkSEgoKcmVzdW1wdGlvbhgEIAEoDRodCgdSZXN1bWVkEhIKCnJlc3VtcHRpb24YASABKA0aIgoOUm9sbG91dHNVbnJlYWQSEAoIcm9sbG91dHMYASABKARCBgoEa2luZCqOAgoIUnVuUGhhc2USGQoVUlVOX1BIQVNFX1VOU1BFQ0lGSUVEEAASFQoRUlVOX1BIQVNFX1dBSVRJTkcQARIYChRSVU5fUEhBU0VfV0FSTV9TVEFSVBACEhUKEVJVTl9QSEFTRV9ST0xMT1VUEAMSEwoPUlVOX1BIQVNFX1RSQUlOEAQSFAoQUlVOX1BIQVNFX0NPTU1JVBAFEhYKElJVTl9QSEFTRV9FVkFMVUFURRAGEhQKEFJVTl9QSEFTRV9QQVVTRUQQBxIXChNSVU5fUEhBU0VfQ09NUExFVEVEEAgSFAoQUlVOX1BIQVNFX0ZBSUxFRBAJEhcKE1JVTl9QSEFTRV9DQU5DRUxMRUQQCipDCgxRdWFudGl6YXRpb24SHAoYUVVBTlRJWkFUSU9OX1VOU1BFQ0lGSUVEEAASFQoRUVVBTlRJWkFUSU9OX0lOVDgQAWIGcHJvdG8z");
 
 /**
  * A request to start a run. anyone -> trainer. The plain text of a run file is accepted instead of this message.
@@ -159,6 +159,13 @@ export type RunState = Message<"hone.run.v1.RunState"> & {
    * @generated from field: hone.run.v1.Quantization quantization = 17;
    */
   quantization: Quantization;
+
+  /**
+   * The run's further policies, each with the weights that are served now. Empty = the run has one policy.
+   *
+   * @generated from field: repeated hone.run.v1.PolicyState policies = 18;
+   */
+  policies: PolicyState[];
 };
 
 /**
@@ -167,6 +174,46 @@ export type RunState = Message<"hone.run.v1.RunState"> & {
  */
 export const RunStateSchema: GenMessage<RunState> = /*@__PURE__*/
   messageDesc(file_hone_run_v1_run, 1);
+
+/**
+ * The served weights of a run's further policy.
+ *
+ * @generated from message hone.run.v1.PolicyState
+ */
+export type PolicyState = Message<"hone.run.v1.PolicyState"> & {
+  /**
+   * The model, as generate requests name it: <run>_<policy>, or <run>_<policy>-<place> for one of several earlier versions.
+   *
+   * @generated from field: string model = 1;
+   */
+  model: string;
+
+  /**
+   * @generated from field: uint32 version = 2;
+   */
+  version: number;
+
+  /**
+   * Folder of that version's Hugging Face files, relative to the state folder.
+   *
+   * @generated from field: string location = 3;
+   */
+  location: string;
+
+  /**
+   * SHA-256 of its file of weights, hexadecimal.
+   *
+   * @generated from field: string digest = 4;
+   */
+  digest: string;
+};
+
+/**
+ * Describes the message hone.run.v1.PolicyState.
+ * Use `create(PolicyStateSchema)` to create a new message.
+ */
+export const PolicyStateSchema: GenMessage<PolicyState> = /*@__PURE__*/
+  messageDesc(file_hone_run_v1_run, 2);
 
 /**
  * Problems in rollouts that were made together. Each text is one line of at most 400 characters.
@@ -208,7 +255,7 @@ export type RolloutTroubles = Message<"hone.run.v1.RolloutTroubles"> & {
  * Use `create(RolloutTroublesSchema)` to create a new message.
  */
 export const RolloutTroublesSchema: GenMessage<RolloutTroubles> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 2);
+  messageDesc(file_hone_run_v1_run, 3);
 
 /**
  * @generated from message hone.run.v1.RolloutTroubles.OutcomeTrouble
@@ -248,7 +295,7 @@ export type RolloutTroubles_OutcomeTrouble = Message<"hone.run.v1.RolloutTrouble
  * Use `create(RolloutTroubles_OutcomeTroubleSchema)` to create a new message.
  */
 export const RolloutTroubles_OutcomeTroubleSchema: GenMessage<RolloutTroubles_OutcomeTrouble> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 2, 0);
+  messageDesc(file_hone_run_v1_run, 3, 0);
 
 /**
  * @generated from message hone.run.v1.RolloutTroubles.ToolTrouble
@@ -279,7 +326,7 @@ export type RolloutTroubles_ToolTrouble = Message<"hone.run.v1.RolloutTroubles.T
  * Use `create(RolloutTroubles_ToolTroubleSchema)` to create a new message.
  */
 export const RolloutTroubles_ToolTroubleSchema: GenMessage<RolloutTroubles_ToolTrouble> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 2, 1);
+  messageDesc(file_hone_run_v1_run, 3, 1);
 
 /**
  * Body of hone.v1.run.{cancel,pause,resume,status}.<run>.
@@ -298,7 +345,7 @@ export type ControlRequest = Message<"hone.run.v1.ControlRequest"> & {
  * Use `create(ControlRequestSchema)` to create a new message.
  */
 export const ControlRequestSchema: GenMessage<ControlRequest> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 3);
+  messageDesc(file_hone_run_v1_run, 4);
 
 /**
  * @generated from message hone.run.v1.ControlReply
@@ -324,7 +371,7 @@ export type ControlReply = Message<"hone.run.v1.ControlReply"> & {
  * Use `create(ControlReplySchema)` to create a new message.
  */
 export const ControlReplySchema: GenMessage<ControlReply> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 4);
+  messageDesc(file_hone_run_v1_run, 5);
 
 /**
  * Asks a service whether it can do its part of a run. trainer -> every service that the run needs.
@@ -352,7 +399,7 @@ export type ValidateRequest = Message<"hone.run.v1.ValidateRequest"> & {
  * Use `create(ValidateRequestSchema)` to create a new message.
  */
 export const ValidateRequestSchema: GenMessage<ValidateRequest> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 5);
+  messageDesc(file_hone_run_v1_run, 6);
 
 /**
  * @generated from message hone.run.v1.ValidateReply
@@ -374,7 +421,7 @@ export type ValidateReply = Message<"hone.run.v1.ValidateReply"> & {
  * Use `create(ValidateReplySchema)` to create a new message.
  */
 export const ValidateReplySchema: GenMessage<ValidateReply> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 6);
+  messageDesc(file_hone_run_v1_run, 7);
 
 /**
  * One problem of a run file.
@@ -416,7 +463,7 @@ export type Problem = Message<"hone.run.v1.Problem"> & {
  * Use `create(ProblemSchema)` to create a new message.
  */
 export const ProblemSchema: GenMessage<Problem> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 7);
+  messageDesc(file_hone_run_v1_run, 8);
 
 /**
  * Something that happened in a run. all -> tracer, the command line.
@@ -507,7 +554,7 @@ export type RunEvent = Message<"hone.run.v1.RunEvent"> & {
  * Use `create(RunEventSchema)` to create a new message.
  */
 export const RunEventSchema: GenMessage<RunEvent> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 8);
+  messageDesc(file_hone_run_v1_run, 9);
 
 /**
  * @generated from message hone.run.v1.RunEvent.Accepted
@@ -533,7 +580,7 @@ export type RunEvent_Accepted = Message<"hone.run.v1.RunEvent.Accepted"> & {
  * Use `create(RunEvent_AcceptedSchema)` to create a new message.
  */
 export const RunEvent_AcceptedSchema: GenMessage<RunEvent_Accepted> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 8, 0);
+  messageDesc(file_hone_run_v1_run, 9, 0);
 
 /**
  * @generated from message hone.run.v1.RunEvent.Refused
@@ -555,7 +602,7 @@ export type RunEvent_Refused = Message<"hone.run.v1.RunEvent.Refused"> & {
  * Use `create(RunEvent_RefusedSchema)` to create a new message.
  */
 export const RunEvent_RefusedSchema: GenMessage<RunEvent_Refused> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 8, 1);
+  messageDesc(file_hone_run_v1_run, 9, 1);
 
 /**
  * @generated from message hone.run.v1.RunEvent.PhaseChanged
@@ -582,7 +629,7 @@ export type RunEvent_PhaseChanged = Message<"hone.run.v1.RunEvent.PhaseChanged">
  * Use `create(RunEvent_PhaseChangedSchema)` to create a new message.
  */
 export const RunEvent_PhaseChangedSchema: GenMessage<RunEvent_PhaseChanged> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 8, 2);
+  messageDesc(file_hone_run_v1_run, 9, 2);
 
 /**
  * Progress of the current step's rollouts, sent at most twice a second.
@@ -611,7 +658,7 @@ export type RunEvent_StepProgress = Message<"hone.run.v1.RunEvent.StepProgress">
  * Use `create(RunEvent_StepProgressSchema)` to create a new message.
  */
 export const RunEvent_StepProgressSchema: GenMessage<RunEvent_StepProgress> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 8, 3);
+  messageDesc(file_hone_run_v1_run, 9, 3);
 
 /**
  * @generated from message hone.run.v1.RunEvent.WarmStartProgress
@@ -654,7 +701,7 @@ export type RunEvent_WarmStartProgress = Message<"hone.run.v1.RunEvent.WarmStart
  * Use `create(RunEvent_WarmStartProgressSchema)` to create a new message.
  */
 export const RunEvent_WarmStartProgressSchema: GenMessage<RunEvent_WarmStartProgress> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 8, 4);
+  messageDesc(file_hone_run_v1_run, 9, 4);
 
 /**
  * @generated from message hone.run.v1.RunEvent.StepCompleted
@@ -698,7 +745,7 @@ export type RunEvent_StepCompleted = Message<"hone.run.v1.RunEvent.StepCompleted
  * Use `create(RunEvent_StepCompletedSchema)` to create a new message.
  */
 export const RunEvent_StepCompletedSchema: GenMessage<RunEvent_StepCompleted> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 8, 5);
+  messageDesc(file_hone_run_v1_run, 9, 5);
 
 /**
  * @generated from message hone.run.v1.RunEvent.Evaluated
@@ -739,7 +786,7 @@ export type RunEvent_Evaluated = Message<"hone.run.v1.RunEvent.Evaluated"> & {
  * Use `create(RunEvent_EvaluatedSchema)` to create a new message.
  */
 export const RunEvent_EvaluatedSchema: GenMessage<RunEvent_Evaluated> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 8, 6);
+  messageDesc(file_hone_run_v1_run, 9, 6);
 
 /**
  * @generated from message hone.run.v1.RunEvent.Ended
@@ -777,7 +824,7 @@ export type RunEvent_Ended = Message<"hone.run.v1.RunEvent.Ended"> & {
  * Use `create(RunEvent_EndedSchema)` to create a new message.
  */
 export const RunEvent_EndedSchema: GenMessage<RunEvent_Ended> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 8, 7);
+  messageDesc(file_hone_run_v1_run, 9, 7);
 
 /**
  * The run had failed and continues from its last committed version.
@@ -798,7 +845,7 @@ export type RunEvent_Resumed = Message<"hone.run.v1.RunEvent.Resumed"> & {
  * Use `create(RunEvent_ResumedSchema)` to create a new message.
  */
 export const RunEvent_ResumedSchema: GenMessage<RunEvent_Resumed> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 8, 8);
+  messageDesc(file_hone_run_v1_run, 9, 8);
 
 /**
  * Rollouts were removed from the bus before the tracer had read them, because it was too far behind. Training has all of them.
@@ -819,7 +866,7 @@ export type RunEvent_RolloutsUnread = Message<"hone.run.v1.RunEvent.RolloutsUnre
  * Use `create(RunEvent_RolloutsUnreadSchema)` to create a new message.
  */
 export const RunEvent_RolloutsUnreadSchema: GenMessage<RunEvent_RolloutsUnread> = /*@__PURE__*/
-  messageDesc(file_hone_run_v1_run, 8, 9);
+  messageDesc(file_hone_run_v1_run, 9, 9);
 
 /**
  * @generated from enum hone.run.v1.RunPhase

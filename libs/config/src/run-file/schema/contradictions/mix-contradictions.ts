@@ -1,9 +1,9 @@
 /** Checks for what contradicts itself in the parts of a mix, and in curricula. */
 
 import type { CurriculumConfig } from "@hone/rl";
+import type { RunConfig } from "../schema.ts";
+import type { MixPart } from "../sources.ts";
 import type { Contradiction } from "./contradiction.ts";
-import type { RunConfig } from "./schema.ts";
-import type { MixPart } from "./sources.ts";
 
 type Checked = Pick<RunConfig, "dataset" | "judge" | "rollout">;
 

@@ -1,9 +1,9 @@
 /** Checks that judges which wait for later rewards and the time that they wait for them are given together. */
 
+import type { JudgeConfig } from "../judges.ts";
+import type { RunConfig } from "../schema.ts";
+import { taskPartsOf } from "../task-parts.ts";
 import type { Contradiction } from "./contradiction.ts";
-import type { JudgeConfig } from "./judges.ts";
-import type { RunConfig } from "./schema.ts";
-import { taskPartsOf } from "./task-parts.ts";
 
 /** The judges of the run, and those that parts of its tasks have of their own, with their paths. */
 export function* laterContradictions(

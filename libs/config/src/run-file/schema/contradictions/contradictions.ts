@@ -9,13 +9,15 @@ import {
   readsValues,
   turnRewardKey,
 } from "@hone/rl";
+import { GROUND_TRUTH_JUDGES } from "../judges.ts";
+import { isTraining, trainingQuantization } from "../run-kind.ts";
+import type { RunConfig } from "../schema.ts";
+import { environmentOfTasks, judgesOfPart, type TaskPart, taskPartsOf } from "../task-parts.ts";
 import type { Contradiction } from "./contradiction.ts";
-import { GROUND_TRUTH_JUDGES } from "./judges.ts";
 import { laterContradictions } from "./later-contradictions.ts";
 import { curriculumContradictions, mixContradictions } from "./mix-contradictions.ts";
-import { isTraining, trainingQuantization } from "./run-kind.ts";
-import type { RunConfig } from "./schema.ts";
-import { environmentOfTasks, judgesOfPart, type TaskPart, taskPartsOf } from "./task-parts.ts";
+import { policyContradictions } from "./policy-contradictions.ts";
+import { ofSchedule } from "./schedule-contradictions.ts";
 
 /** The trainer holds all episodes of a step in memory, and the queue all jobs of a step. */
 export const MAX_ROLLOUTS_PER_STEP = 50_000;
@@ -24,7 +26,16 @@ export const MAX_EVAL_TASKS = 20_000;
 
 type Checked = Pick<
   RunConfig,
-  "algorithm" | "dataset" | "judge" | "replay" | "rollout" | "trainer" | "warmStart"
+  | "algorithm"
+  | "dataset"
+  | "judge"
+  | "model"
+  | "policies"
+  | "replay"
+  | "roles"
+  | "rollout"
+  | "trainer"
+  | "warmStart"
 >;
 
 /** All contradictions in a run file whose keys are valid one by one. */
@@ -39,6 +50,7 @@ export function* contradictions(run: Checked): Generator<Contradiction> {
   yield* mixContradictions(run);
   yield* judgeContradictions(run);
   yield* laterContradictions(run);
+  yield* policyContradictions(run);
   yield* turnContradictions(run);
   yield* rewardContradictions(run);
   yield* curriculumContradictions(run.dataset.curriculum, ["dataset", "curriculum"]);
@@ -247,22 +259,6 @@ function* criticContradictions({ algorithm, rollout, trainer }: Checked): Genera
 
 function scheduleContradictions({ trainer }: Checked): Generator<Contradiction> {
   return ofSchedule(trainer.optimizer.schedule, trainer.steps, ["trainer", "optimizer", "schedule"]);
-}
-
-function* ofSchedule(
-  schedule: Checked["trainer"]["optimizer"]["schedule"],
-  steps: number,
-  path: PropertyKey[],
-): Generator<Contradiction> {
-  if (schedule.warmupSteps > steps) {
-    yield { path: [...path, "warmupSteps"], allowed: `at most trainer.steps (${steps})` };
-  }
-  if (schedule.kind === "constant" && schedule.finalRatio !== 0) {
-    yield {
-      path: [...path, "finalRatio"],
-      allowed: 'left out where the schedule is "constant", which ignores it',
-    };
-  }
 }
 
 function* warmStartContradictions({ warmStart }: Checked): Generator<Contradiction> {
