@@ -39,8 +39,8 @@ class Tape {
     this.conversation = new Conversation(chat);
   }
 
-  say(messages: readonly ChatMessage[], answer: PolicyGeneration): ChatMessage {
-    const prepared = this.conversation.prepare(messages);
+  say(messages: readonly ChatMessage[], answer: PolicyGeneration, role = ""): ChatMessage {
+    const prepared = this.conversation.prepare(messages, [], role);
     const turn = this.conversation.commit(prepared, answer);
     this.calls.push({ promptIds: prepared.promptIds, sampled: answer.tokenIds });
     return { role: "assistant", content: turn.responseText };
@@ -73,6 +73,38 @@ class Tape {
 }
 
 describe("Conversation", () => {
+  test("two roles that answer one conversation in turn have samples of their own, each token trained once", () => {
+    const tape = new Tape();
+    const messages = [user("begin")];
+    for (const [role, text] of [
+      ["white", "one"],
+      ["black", "two"],
+      ["white", "three"],
+    ] as const) {
+      messages.push(tape.say(messages, generation(text), role), user("go on"));
+    }
+    const samples = tape.check();
+    assert.deepEqual(
+      samples.map(({ role }) => role),
+      ["white", "black", "white"],
+    );
+    assert.deepEqual(
+      samples.map(({ lossMask }) => lossMask.reduce((sum, bit) => sum + bit, 0)),
+      tape.calls.map(({ sampled }) => sampled.length),
+    );
+  });
+
+  test("a role that answers alone continues its sample", () => {
+    const tape = new Tape();
+    const first = [user("begin")];
+    const answer = tape.say(first, generation("one"), "white");
+    tape.say([...first, answer, user("go on")], generation("two"), "white");
+    assert.deepEqual(
+      tape.check().map(({ role }) => role),
+      ["white"],
+    );
+  });
+
   test("a growing conversation is one sample, whose text is what the template renders", () => {
     const tape = new Tape();
     const messages: ChatMessage[] = [user("one")];

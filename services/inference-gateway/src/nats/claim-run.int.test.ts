@@ -87,6 +87,21 @@ describe("claimRun() on a real bus", { timeout: 120_000 }, () => {
     await publish("first-1", 2, RunPhase.COMPLETED);
   });
 
+  test("two replicas share the policies of one run, and both are free when it ends", async () => {
+    const policies = [{ model: "pair-4_rival", version: 3, location: "runs/x/policies/rival", digest: "00" }];
+    const state = { runId: "pair-4", version: 3, location: "runs/x", digest: "00", policies };
+    await runs.put("pair-4", create(RunStateSchema, { ...state, phase: RunPhase.ROLLOUT }));
+    const [a, b] = [startReplica("a"), startReplica("b")];
+    try {
+      await eventually("both to serve", () => a.serves() !== "" && b.serves() !== "");
+      assert.deepEqual([a.serves(), b.serves()].sort(), ["pair-4@3", "pair-4_rival@3"]);
+      await runs.put("pair-4", create(RunStateSchema, { ...state, phase: RunPhase.COMPLETED }));
+      await eventually("both to be free", () => a.serves() + b.serves() === "");
+    } finally {
+      await Promise.all([a.stop(), b.stop()]);
+    }
+  });
+
   test("many replicas that start at once share the runs evenly", async () => {
     const names = ["r1", "r2", "r3", "r4", "r5", "r6"];
     const started = names.map((name) => startReplica(name));

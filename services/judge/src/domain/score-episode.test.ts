@@ -34,6 +34,22 @@ const both = [
 ];
 
 describe("scoreEpisode()", () => {
+  test("says which roles a score is for, and what single roles earned", async () => {
+    const roleRewards = { white: 1, black: 0 };
+    const judges = [{ kind: "environment" }, { kind: "format", roles: ["white"] }];
+    const verdict = await verdictOf({ ...episode, roleRewards }, judges);
+    assert.ok(verdict.kind === "scored");
+    assert.deepEqual(
+      verdict.scores.map(({ roles, roleValues }) => ({ roles, roleValues })),
+      [
+        { roles: undefined, roleValues: roleRewards },
+        { roles: ["white"], roleValues: undefined },
+      ],
+    );
+    const broken = { ...episode, roleRewards: { white: Number.NaN } };
+    assert.equal((await verdictOf(broken, judges)).kind, "failed");
+  });
+
   test("sums the environment's return and the share of valid answers by their weights", async () => {
     const verdict = await verdictOf(episode, both);
     assert.ok(verdict.kind === "scored");

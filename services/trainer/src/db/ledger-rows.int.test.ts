@@ -99,7 +99,7 @@ describe("the ledger", () => {
     const worth = (await ledger.trained(run.runId, 1)).map(({ slot, ...rest }) => [slotKey(slot), rest]);
     const expected = commitOf(run, 1).trained.map(({ rollout: { slot }, reward, advantage }) => [
       slotKey(slot),
-      { reward, advantage },
+      { role: undefined, reward, advantage },
     ]);
     assert.deepEqual(worth, expected);
   });
@@ -265,6 +265,25 @@ describe("the ledger", () => {
       );
       await assert.rejects(ledger.load(run.runId), /state_files must name files of the state/);
     }
+  });
+
+  test("the parts that two roles played of one rollout are two rows, and neither is trained twice", async () => {
+    const run = await world.claimedRun();
+    await ledger.commit(commitOf(run, 0));
+    const partOf = (role: string): Commit["trained"][number] => {
+      const whole = entry(1, 0);
+      return { ...whole, rollout: { ...whole.rollout, role }, reward: role.length };
+    };
+    assert.ok(await ledger.commit(commitOf(run, 1, { trained: [partOf("white"), partOf("rival2")] })));
+    const rows = await ledger.trained(run.runId, 1);
+    assert.deepEqual(rows.map(({ role, reward }) => [role, reward]).sort(), [
+      ["rival2", 6],
+      ["white", 5],
+    ]);
+    await assert.rejects(
+      ledger.commit(commitOf(run, 2, { trained: [partOf("white")] })),
+      UniqueViolationError,
+    );
   });
 
   test("a commit that is sent twice takes effect once", async () => {

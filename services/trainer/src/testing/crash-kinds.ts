@@ -37,6 +37,15 @@ export function crashConfig(
   });
 }
 
+/** Three roles: two that learn, and one that earlier versions play. */
+function policiesOf(policies: Record<string, unknown>): Pick<RunConfig, "policies" | "roles"> {
+  const { policies: resolved, roles } = testConfig({
+    policies,
+    roles: { own: {}, rival: { policy: "rival" }, past: { policy: "past" } },
+  });
+  return { ...(resolved && { policies: resolved }), ...(roles && { roles }) };
+}
+
 /** One kind of run that is tried with a death at each point. */
 export interface CrashKind {
   readonly config: RunConfig;
@@ -197,6 +206,20 @@ export const CRASH_KINDS: Readonly<Record<string, CrashKind>> = {
     checkpoints: ["step-4"],
     states: 3,
     points: 60,
+  },
+  "a run with two policies that learn, one of which also plays against its earlier versions": {
+    config: {
+      ...crashConfig(
+        DEMONSTRATIONS,
+        { steps: 4, stateEvery: 2, checkpoint: { every: 0, keep: 1 }, eval: { every: 0 } },
+        NEAR,
+      ),
+      ...policiesOf({ rival: { epochs: 1 }, past: { earlier: { every: 2, size: 2 } } }),
+    },
+    trained: 4 + 4 * 8,
+    checkpoints: ["step-4"],
+    states: 3,
+    points: 80,
   },
   "a run with a curriculum": {
     config: crashConfig(

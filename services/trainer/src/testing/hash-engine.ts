@@ -89,6 +89,7 @@ export class HashEngine implements TrainingEngine {
 
   async save(folder: string): Promise<SavedState> {
     this.#world.point("before save");
+    await mkdir(folder, { recursive: true });
     await writeFile(path.join(folder, STATE_FILE), this.#state);
     this.#world.point("after save");
     return { digest: this.#state, bytes: this.#state.length };
@@ -96,6 +97,7 @@ export class HashEngine implements TrainingEngine {
 
   async saveWeights(folder: string): Promise<SavedState> {
     this.#world.point("before save of weights");
+    await mkdir(folder, { recursive: true });
     await writeFile(path.join(folder, STATE_FILE), this.#state);
     this.#world.point("after save of weights");
     return { digest: this.#state, bytes: this.#state.length };
@@ -103,6 +105,7 @@ export class HashEngine implements TrainingEngine {
 
   async exportTo(folder: string): Promise<SavedState> {
     this.#world.point("before export");
+    await mkdir(folder, { recursive: true });
     await writeFile(path.join(folder, STATE_FILE), this.#state);
     this.#world.point("after export");
     return { digest: this.#state, bytes: this.#state.length };

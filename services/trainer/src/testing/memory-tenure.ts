@@ -2,7 +2,7 @@
 
 import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { hasCritic } from "@hone/config";
+import { hasCritic, learningPolicies } from "@hone/config";
 import { silentLogger } from "@hone/telemetry";
 import { type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
@@ -51,6 +51,12 @@ export function tenure(
       board: world.board,
       events: world.eventSink,
       createEngine: async () => engine,
+      createLearners: async ({ config }) =>
+        learningPolicies(config).map(({ name }) => ({
+          name,
+          engine: new HashEngine(world, chatmlTokenizer().vocabSize),
+          from: undefined,
+        })),
       createCritic: async ({ config }) => (hasCritic(config) ? new HashCritic(world) : undefined),
       logger: silentLogger(),
       warmStateMs: 0,
@@ -77,6 +83,9 @@ export async function outcomeOf(world: MemoryWorld, stateRoot: string) {
     reason: world.status?.endReason,
     troubles: world.status?.troubles,
     served: [world.status?.version, world.status?.digest],
+    policies: (world.status?.policies ?? []).map(({ model, version }) => [model, version]),
+    policyFiles: Object.entries(world.run.stateFiles).filter(([name]) => name.startsWith("policies/")),
+    earlier: (await readdir(`${stateRoot}/runs/test-1/earlier`).catch(() => [])).sort(),
     checkpoints: (await readdir(`${stateRoot}/runs/test-1/checkpoints`).catch(() => [])).sort(),
     keptStates: (await readdir(`${stateRoot}/runs/test-1/kept-states`).catch(() => [])).sort(),
   };

@@ -10,6 +10,7 @@ import { Random, type Slot, slotKey, turnSeed } from "@hone/core";
 import type { Rollout } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
 import type { GroupJudges } from "../domain/credit/group-judges.ts";
+import { rolePlayers } from "../domain/learners/role-players.ts";
 import type { RunEvent, RunEvents } from "../domain/report/run-event.ts";
 import type { RunStateBoard, RunStatus } from "../domain/report/run-status.ts";
 import type { Pipeline } from "../domain/rollouts/find-cause-of-wait.ts";
@@ -351,6 +352,9 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     this.tasks.set(key, job.task.id);
     const random = new Random(turnSeed(run.config.seed, job.slot, 0));
     const tokens = [1, random.pick(VOCABULARY), random.pick(VOCABULARY)];
+    const players = rolePlayers(run, job)
+      .filter(({ isLearning }) => isLearning)
+      .map(({ role }) => role);
     const made: Omit<ScoredRollout, "sequence"> = {
       slot: job.slot,
       attempt: 1,
@@ -361,16 +365,18 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
           weight: 1,
           value: tokens[1] === VOCABULARY[0] ? 1 : 0,
           turnRewards: [{ turn: 1, value: tokens[2]! }],
+          ...(players.length > 0 && {
+            roleValues: Object.fromEntries(players.map((role, place) => [role, tokens[1 + (place % 2)]!])),
+          }),
         },
       ],
-      samples: [
-        {
-          tokenIds: Uint32Array.from(tokens),
-          lossMask: Uint8Array.of(0, 1, 1),
-          logprobs: Float32Array.of(-1, -1),
-          versions: [{ version: job.lowestVersion, tokenCount: 2 }],
-        },
-      ],
+      samples: (players.length === 0 ? [undefined] : players).map((role) => ({
+        tokenIds: Uint32Array.from(tokens),
+        lossMask: Uint8Array.of(0, 1, 1),
+        logprobs: Float32Array.of(-1, -1),
+        versions: [{ version: job.lowestVersion, tokenCount: 2 }],
+        ...(role !== undefined && { role }),
+      })),
       metrics: { success: tokens[1] === VOCABULARY[0] ? 1 : 0 },
       turnCount: 2,
       durationMs: this.durationOf(job),

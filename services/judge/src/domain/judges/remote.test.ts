@@ -69,6 +69,7 @@ describe("judges that call a server", () => {
         metadata: { answer: "four" },
         turns: [{ prompt: "2+2?", response: "4" }],
         environmentReturn: 0,
+        roleRewards: {},
       });
     });
 

@@ -52,8 +52,9 @@ export async function loadLearners(
   files: StateFiles,
 ): Promise<void> {
   for (const { name, engine } of learners) {
-    if (weightsDigest(files, policyFolder(name)) === undefined) continue;
-    await engine.load(path.join(folder, policyFolder(name)));
+    const own = policyFolder(name);
+    if (!Object.keys(files).some((file) => file.startsWith(`${own}/`))) continue;
+    await engine.load(path.join(folder, own));
   }
 }
 

@@ -13,7 +13,7 @@ import {
 /** Of a rollout's figures, those that differ between its roles. */
 const OF_ROLES = /^(?:reward|judge|tokens)\//;
 
-/** Adds `role/<role>/<figure>` for each role that the run names: what it earned, and how much it wrote. */
+/** Adds `role/<role>/<figure>` for each role that the run names, over the rollouts in which it played: what it earned and wrote. */
 export function addRoleMetrics(
   metrics: MetricSet,
   { roles = {} }: Pick<RunConfig, "roles">,
@@ -24,11 +24,19 @@ export function addRoleMetrics(
     const own = new MetricSet();
     addRolloutMetrics(
       own,
-      rollouts.map((rollout) => partOfRole(rollout, role)),
+      rollouts.filter((rollout) => hasPlayed(rollout, role)).map((rollout) => partOfRole(rollout, role)),
       outcomes,
     );
     for (const [name, value] of Object.entries(own.toRecord())) {
       if (OF_ROLES.test(name)) metrics.add(`role/${role}/${name}`, Reduction.last, value);
     }
   }
+}
+
+/** An earlier version has no samples, but its agent says what it earned. */
+function hasPlayed({ samples, scores }: Rollout, role: string): boolean {
+  return (
+    samples.some((sample) => sample.role === role) ||
+    scores.some(({ roleValues = {} }) => roleValues[role] !== undefined)
+  );
 }
