@@ -6,11 +6,10 @@
  * tested against PostgreSQL in db/.
  */
 
-import { Random, type Slot, slotKey, turnSeed } from "@hone/core";
+import { type Slot, slotKey } from "@hone/core";
 import type { Rollout } from "@hone/rl";
 import { contextOfTraceparent } from "@hone/telemetry";
 import type { GroupJudges } from "../domain/credit/group-judges.ts";
-import { rolePlayers } from "../domain/learners/role-players.ts";
 import type { RunEvent, RunEvents } from "../domain/report/run-event.ts";
 import type { RunStateBoard, RunStatus } from "../domain/report/run-status.ts";
 import type { Pipeline } from "../domain/rollouts/find-cause-of-wait.ts";
@@ -30,8 +29,8 @@ import type {
   TaskVisitRow,
   TrainedRollout,
 } from "../domain/step/ledger.ts";
+import { playedRollout } from "./memory-rollout.ts";
 
-const VOCABULARY = [5, 6, 7];
 const EVAL_SIZE = 3;
 /** The number of training tasks: few, so that tasks repeat. */
 const NUM_TASKS = 5;
@@ -350,40 +349,9 @@ export class MemoryWorld implements RunLedger, ScoredRollouts, TaskSource {
     this.#jobIds.add(jobId);
     this.executions.set(key, (this.executions.get(key) ?? 0) + 1);
     this.tasks.set(key, job.task.id);
-    const random = new Random(turnSeed(run.config.seed, job.slot, 0));
-    const tokens = [1, random.pick(VOCABULARY), random.pick(VOCABULARY)];
-    const players = rolePlayers(run, job)
-      .filter(({ isLearning }) => isLearning)
-      .map(({ role }) => role);
     const made: Omit<ScoredRollout, "sequence"> = {
-      slot: job.slot,
-      attempt: 1,
-      outcome: "completed",
-      scores: [
-        {
-          judge: "environment",
-          weight: 1,
-          value: tokens[1] === VOCABULARY[0] ? 1 : 0,
-          turnRewards: [{ turn: 1, value: tokens[2]! }],
-          ...(players.length > 0 && {
-            roleValues: Object.fromEntries(players.map((role, place) => [role, tokens[1 + (place % 2)]!])),
-          }),
-        },
-      ],
-      samples: (players.length === 0 ? [undefined] : players).map((role) => ({
-        tokenIds: Uint32Array.from(tokens),
-        lossMask: Uint8Array.of(0, 1, 1),
-        logprobs: Float32Array.of(-1, -1),
-        versions: [{ version: job.lowestVersion, tokenCount: 2 }],
-        ...(role !== undefined && { role }),
-      })),
-      metrics: { success: tokens[1] === VOCABULARY[0] ? 1 : 0 },
-      turnCount: 2,
+      ...playedRollout(run, job),
       durationMs: this.durationOf(job),
-      turns: [
-        { sample: 0, begin: 1, end: 2 },
-        { sample: 0, begin: 2, end: 3 },
-      ],
       ...this.failureOf(job.slot),
       bytes,
       resumption: run.resumptions,

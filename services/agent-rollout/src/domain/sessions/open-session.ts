@@ -19,18 +19,17 @@ import {
   DRIFT_KINDS,
   type EnvironmentInfo,
   formatOf,
-  type ModelAnswer,
   ModelCallAbandonedError,
   type ModelSession,
   type Policy,
   streamAnswer,
 } from "@hone/agents";
 import { deriveSeed, secretCheck } from "@hone/core";
-import { FinishReason, type SamplingParameters } from "@hone/rl";
+import type { SamplingParameters } from "@hone/rl";
 import { counterOf, Instrument } from "@hone/telemetry";
-import { type ChatMessage, type ChatTool, StopScanner } from "@hone/tokenizer";
+import { type ChatMessage, StopScanner } from "@hone/tokenizer";
 import { allOrNone } from "./all-or-none.ts";
-import { checksOf, demandsOf } from "./demands.ts";
+import { demandsOf } from "./demands.ts";
 import {
   NoSuchTurnError,
   RewardsNotTakenError,
@@ -38,12 +37,11 @@ import {
   SessionOverError,
   UnknownRoleError,
 } from "./errors.ts";
+import { type Made, makeReply } from "./make-reply.ts";
 import {
   MAX_CALLS_AT_ONCE,
-  type ReplyCall,
   type ReplyCheck,
   type ReplyEvent,
-  ReplyFinish,
   type SessionReply,
   type SessionRequest,
 } from "./session-call.ts";
@@ -252,7 +250,7 @@ export class OpenSession {
       });
     if (onEvent === undefined) {
       const { answer, message } = await call();
-      return this.#made(request, tools, answer, message);
+      return makeReply(model.renderer, request, tools, { answer, message });
     }
     const scanner = new StopScanner(request.stopTexts);
     let told = "";
@@ -270,7 +268,7 @@ export class OpenSession {
         continue;
       }
       const { answer, message } = piece.result;
-      const made = this.#made(request, tools, answer, message);
+      const made = makeReply(model.renderer, request, tools, { answer, message });
       // The rest of the text: what the scanner held back, and what comes after the calls.
       const whole = message.fullContent ?? message.content;
       if (whole.startsWith(told)) tell(whole.slice(told.length));
@@ -282,52 +280,6 @@ export class OpenSession {
       return { ...made, reply: { ...made.reply, text: told } };
     }
     throw new TypeError("a streamed answer ended without its end");
-  }
-
-  #made(
-    request: SessionRequest,
-    tools: readonly ChatTool[],
-    answer: ModelAnswer,
-    message: { readonly content: string; readonly tool_calls?: ChatMessage["tool_calls"] },
-  ): Made {
-    const { generation, promptTokenCount, promptIds } = answer;
-    const calls = (message.tool_calls ?? []).map(({ id, function: { name, arguments: args } }): ReplyCall => {
-      return { id, name, argumentsJson: JSON.stringify(args) };
-    });
-    const isStopped = generation.finishReason === FinishReason.stopText;
-    const finish =
-      calls.length > 0
-        ? ReplyFinish.toolCalls
-        : isStopped
-          ? ReplyFinish.stopText
-          : generation.finishReason === FinishReason.length
-            ? ReplyFinish.length
-            : ReplyFinish.stop;
-    const { tokenizer } = this.#parts.model.renderer;
-    const stopText = isStopped
-      ? stopTextIn(tokenizer.decode(generation.tokenIds, { skipSpecialTokens: tools.length === 0 }), request)
-      : undefined;
-    return {
-      answer,
-      message: {
-        role: "assistant",
-        content: message.content,
-        ...(message.tool_calls !== undefined && { tool_calls: message.tool_calls }),
-      },
-      reply: {
-        text: message.content,
-        calls,
-        finish,
-        stopText,
-        checks: checksOf(request, { text: message.content, calls }),
-        usage: {
-          inputTokens: promptTokenCount,
-          cachedTokens: generation.cachedTokens,
-          outputTokens: generation.tokenIds.length,
-        },
-        tokens: { promptIds, tokenIds: generation.tokenIds, logprobs: generation.logprobs },
-      },
-    };
   }
 
   /** N3 */
@@ -387,17 +339,6 @@ export class OpenSession {
   }
 }
 
-interface Made {
-  readonly answer: ModelAnswer;
-  /** The answer in the form in which the agent will send it back. */
-  readonly message: ChatMessage;
-  readonly reply: SessionReply;
-}
-
 function infoOf(checks: readonly ReplyCheck[]): EnvironmentInfo {
   return Object.fromEntries(checks.map(({ demand, problem }) => [demand, problem ?? "met"]));
-}
-
-function stopTextIn(text: string, { stopTexts }: SessionRequest): string | undefined {
-  return new StopScanner(stopTexts).push(text).stopText;
 }

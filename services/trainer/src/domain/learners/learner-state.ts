@@ -7,15 +7,12 @@
  */
 
 import path from "node:path";
-import { type StateFiles, WEIGHTS_FILES } from "../state/state-files.ts";
+import { learningPolicies } from "@hone/config";
+import { modelIdOf } from "@hone/core";
+import type { ServedPolicy } from "../report/run-status.ts";
+import type { RunRecord } from "../run/run-record.ts";
+import { policyFolder, type StateFiles, weightsDigest } from "../state/state-files.ts";
 import type { Learner } from "./learner.ts";
-
-const POLICIES_FOLDER = "policies";
-
-/** The folder of a further policy within a state, or in a checkpoint. */
-export function policyFolder(name: string): string {
-  return path.posix.join(POLICIES_FOLDER, name);
-}
 
 /**
  * What writes the learners of a version into the version's folder, in which the weights of the run's own policy are already.
@@ -59,10 +56,18 @@ export async function loadLearners(
 }
 
 /**
- * SHA-256 of the weights in a folder of a state.
- * @param below the folder within the state; empty = the state itself.
+ * The learners as replicas are to serve them with a version.
+ * @param state the committed state, with its folder relative to the state folder.
  */
-export function weightsDigest(files: StateFiles, below: string): string | undefined {
-  const digests = WEIGHTS_FILES.map((name) => files[path.posix.join(below, name)]);
-  return digests.find((digest) => digest !== undefined);
+export function servedLearners(
+  { runId, config }: Pick<RunRecord, "runId" | "config">,
+  version: number,
+  state: { readonly folder: string; readonly files: StateFiles },
+): ServedPolicy[] {
+  return learningPolicies(config).map(({ name }) => ({
+    model: modelIdOf(runId, name),
+    version,
+    location: path.posix.join(state.folder, policyFolder(name)),
+    digest: weightsDigest(state.files, policyFolder(name)) ?? "",
+  }));
 }

@@ -2,9 +2,9 @@
 
 import path from "node:path";
 import { isTraining, type RunConfig, startVersion } from "@hone/config";
-import { policyFolder } from "../learners/learner-state.ts";
 import { diskWait } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
+import { policyFolder } from "./state-files.ts";
 
 /**
  * Whether a version is exported: every n-th is, and the last. The one that the run begins with is exported only where no step

@@ -12,6 +12,9 @@ export type StateFiles = Readonly<Record<string, string>>;
 /** Names of the file of weights where there is only one: for a whole model, and for adapters. */
 export const WEIGHTS_FILES = ["model.safetensors", "adapter_model.safetensors"];
 
+/** Holds a folder for each of the run's further policies. */
+const POLICIES_FOLDER = "policies";
+
 /** Larger pieces than a stream's default, since states have gigabytes. */
 const PIECE_BYTES = 2 ** 20;
 
@@ -43,4 +46,18 @@ export async function digestOfFile(file: string): Promise<string> {
   const hash = createHash("sha256");
   await pipeline(createReadStream(file, { highWaterMark: PIECE_BYTES }), hash);
   return hash.digest("hex");
+}
+
+/** The folder of a further policy within a state, or in a checkpoint. */
+export function policyFolder(name: string): string {
+  return path.posix.join(POLICIES_FOLDER, name);
+}
+
+/**
+ * SHA-256 of the weights in a folder of a state.
+ * @param below the folder within the state; empty = the state itself.
+ */
+export function weightsDigest(files: StateFiles, below: string): string | undefined {
+  const digests = WEIGHTS_FILES.map((name) => files[path.posix.join(below, name)]);
+  return digests.find((digest) => digest !== undefined);
 }

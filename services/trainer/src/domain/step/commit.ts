@@ -15,9 +15,8 @@
 import { startVersion } from "@hone/config";
 import { criticWriter } from "../critic/critic-state.ts";
 import { OwnershipLostError } from "../errors.ts";
-import { keepEarlier } from "../learners/earlier-versions.ts";
-import { learnersWriter } from "../learners/learner-state.ts";
-import { servedPolicies } from "../learners/served-policies.ts";
+import { keepEarlier } from "../learners/keep-earlier.ts";
+import { learnersWriter, servedLearners } from "../learners/learner-state.ts";
 import type { GatheredTroubles } from "../report/run-status.ts";
 import { RunPhase } from "../report/run-status.ts";
 import { WaitOwner } from "../report/wait.ts";
@@ -129,8 +128,8 @@ export async function publishVersion(
   context: Pick<RunContext, "run" | "folders" | "reporter">,
   { version, folder, digest, files }: PlacedVersion,
 ): Promise<void> {
-  await keepEarlier(context, version, { folder, files });
-  const policies = await servedPolicies(context, version, { folder, files });
+  const earlier = await keepEarlier(context, version, { folder, files });
+  const policies = [...servedLearners(context.run, version, { folder, files }), ...earlier];
   await context.reporter.publish({ version, location: folder, digest, oldestVersion: version, policies });
 }
 
