@@ -106,6 +106,11 @@ export interface Environment {
   /** The legal actions in the current state, for scripted policies; absent = the environment cannot list them. */
   legalActions?(): readonly string[];
   /**
+   * An action on the way to a success from the current state, for demonstrations by scripted policies; undefined = no action leads
+   * there any more. Absent = the environment does not know.
+   */
+  expertAction?(): string | undefined;
+  /**
    * Draws the current state. It is not called while a rollout is played: episodes that somebody wants to see are played again with
    * the recorded actions. Absent or undefined = the observation is shown.
    */

@@ -29,6 +29,20 @@ scripts.add("random_legal", function randomLegal(environment, random) {
   return random.pick(actions);
 });
 
+/** What somebody who knows the way would do; where nothing helps any more, the first legal action. */
+scripts.add("expert", function actAsExpert(environment) {
+  if (environment.expertAction === undefined) {
+    throw new InvalidInputError(
+      "Cannot act as an expert: the environment does not know how its tasks are solved",
+      {
+        path: "scriptedPolicy",
+        allowed: "an environment that has expertAction",
+      },
+    );
+  }
+  return environment.expertAction() ?? environment.legalActions?.()[0] ?? "";
+});
+
 export function scriptOf(name: string): Script | undefined {
   return scripts.get(name);
 }

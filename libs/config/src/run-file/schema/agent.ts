@@ -7,6 +7,7 @@
 
 import { z } from "zod";
 import { httpUrlSchema, keyVariableSchema, modelEndpointSchema } from "./model-endpoint.ts";
+import { MAX_ROLES, ROLE_NAME } from "./policies.ts";
 
 /** Names of agents are part of the spans, rows and messages of every rollout. */
 const MAX_NAME_CHARACTERS = 128;
@@ -18,7 +19,6 @@ const MAX_COMMAND_WORDS = 128;
 /** One word of a command, or one variable. */
 const MAX_WORD_CHARACTERS = 16_384;
 const MAX_VARIABLES = 128;
-const MAX_ROLES = 32;
 /** Long enough for a client that computes between its calls, and short enough that the episode of a vanished one is soon free. */
 const DEFAULT_LEASE_MS = 60_000;
 /** Laptops that are closed and opened again during a working day. */
@@ -47,7 +47,7 @@ const role = z
   });
 
 const roles = z
-  .record(z.string().regex(/^[a-z][a-z0-9_-]{0,63}$/, "a name of a-z, 0-9, _ and -"), role)
+  .record(z.string().regex(ROLE_NAME, "a name of a-z, 0-9, _ and -"), role)
   .refine((all) => Object.values(all).some(({ learn }) => learn), "at least one role that learns")
   .refine((all) => Object.keys(all).length <= MAX_ROLES, `at most ${MAX_ROLES} roles`);
 

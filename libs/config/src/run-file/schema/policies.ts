@@ -11,7 +11,7 @@ import { optimizer } from "./optimizer.ts";
 
 /** Every engine of the run holds each of them. */
 const MAX_POLICIES = 16;
-const MAX_ROLES = 32;
+export const MAX_ROLES = 32;
 /** Every engine of the run holds each of these versions, too. */
 const MAX_EARLIER = 16;
 

@@ -67,6 +67,10 @@ export class SlowEnvironment implements Environment {
     return this.#inner.legalActions?.() ?? [];
   }
 
+  expertAction(): string | undefined {
+    return this.#inner.expertAction?.();
+  }
+
   render(): Promise<EnvironmentFrame | undefined> | EnvironmentFrame | undefined {
     return this.#inner.render?.();
   }

@@ -25,7 +25,7 @@ import { runningEpisode } from "../running-episode.ts";
 import { StepTally } from "../step-tally.ts";
 import { AGENTJET_HINT, describeLake, LAKE_PRESETS, LAKE_SYMBOLS, type LakeSymbols } from "./description.ts";
 import { drawLakeSvg } from "./draw-lake-svg.ts";
-import { cellAfter, drawLake, type Lake, MOVES, type Move, moveNamed } from "./lake.ts";
+import { cellAfter, drawLake, type Lake, MOVES, type Move, moveNamed, moveTowardsGoal } from "./lake.ts";
 
 export const frozenLakeConfigSchema = z.strictObject({
   /** Number of cells on a side. */
@@ -132,6 +132,12 @@ export class FrozenLake implements Environment {
   legalActions(): readonly string[] {
     const { lake, player } = this.#running();
     return MOVES.filter((move) => cellAfter(lake, player, move) !== player);
+  }
+
+  /** On ice that slips it is a way that may lead into a hole. */
+  expertAction(): string | undefined {
+    const { lake, player } = this.#running();
+    return moveTowardsGoal(lake, player);
   }
 
   render(): EnvironmentFrame | undefined {

@@ -60,14 +60,20 @@ export function cellAfter(lake: Lake, cell: number, move: Move): number {
 
 /** Whether the goal can be reached over frozen cells. */
 export function isSolvable(lake: Lake): boolean {
-  const seen = new Set([lake.start]);
-  // A set is iterated in the order of insertion, including cells that are added on the way: a breadth-first search.
-  for (const cell of seen) {
-    if (cell === lake.goal) return true;
+  return lake.start === lake.goal || moveTowardsGoal(lake, lake.start) !== undefined;
+}
+
+/** The first move of a shortest way to the goal over frozen cells; undefined = there is none, or the cell is the goal. */
+export function moveTowardsGoal(lake: Lake, from: number): Move | undefined {
+  /** The first move on the way to each cell that was reached. */
+  const firstMoves = new Map<number, Move | undefined>([[from, undefined]]);
+  // A map is iterated in the order of insertion, including cells that are added on the way: a breadth-first search.
+  for (const [cell, first] of firstMoves) {
+    if (cell === lake.goal) return first;
     for (const move of MOVES) {
       const next = cellAfter(lake, cell, move);
-      if (!lake.holes.has(next)) seen.add(next);
+      if (!lake.holes.has(next) && !firstMoves.has(next)) firstMoves.set(next, first ?? move);
     }
   }
-  return false;
+  return undefined;
 }

@@ -28,6 +28,7 @@ import { describeSokoban } from "./description.ts";
 import { drawRoomSvg } from "./draw-room-svg.ts";
 import { drawRoom } from "./rooms/draw-room.ts";
 import { Ground, MOVES, moveNamed, offsetsOf, type Room, targetsOf } from "./rooms/room.ts";
+import { solveRoom } from "./rooms/solve-room.ts";
 import { type SokobanSymbols, symbolsOf, symbolsSchema } from "./symbols.ts";
 
 type SokobanSize = number | readonly [rows: number, columns: number];
@@ -150,6 +151,13 @@ export class Sokoban implements Environment {
   legalActions(): readonly string[] {
     const episode = this.#running();
     return MOVES.filter((_move, number) => canMove(episode, episode.offsets[number]!));
+  }
+
+  /** It takes a search of the room at every step: meant for rooms with a few boxes. */
+  expertAction(): string | undefined {
+    const { room, hasBox, player } = this.#running();
+    const boxes = [...hasBox.keys()].filter((cell) => hasBox[cell] === 1);
+    return solveRoom({ ...room, boxes, player })?.[0];
   }
 
   render(): EnvironmentFrame | undefined {

@@ -190,6 +190,10 @@ export class TextHouse implements Environment {
     return plan.map((action) => commandOf(house, action));
   }
 
+  expertAction(): string | undefined {
+    return this.solution()[0];
+  }
+
   #shown(episode: Episode, text: string): string {
     if (!this.#config.showActions || episode.isOver) return text;
     return `${text}\n${availableActions(commandsIn(episode))}`;

@@ -13,7 +13,7 @@ function solutionOf(config: Partial<WebshopConfig>, seed: number): string[] {
   const shop = shopWith({ ...config, maxSteps: 100 });
   shop.reset(seed);
   for (const actions: string[] = []; ; ) {
-    const action = shop.solvingAction();
+    const action = shop.expertAction();
     actions.push(action);
     if (shop.step(action).terminated) return actions;
   }

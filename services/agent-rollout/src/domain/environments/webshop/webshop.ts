@@ -154,7 +154,7 @@ export class WebShop implements Environment {
   }
 
   /** The next action of a shopper who knows the way to reward 1. */
-  solvingAction(): string {
+  expertAction(): string {
     const { page, goal, shop } = this.#running();
     return solvingAction({ page, goal, shop, rules: this.#rules });
   }
