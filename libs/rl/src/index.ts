@@ -58,7 +58,9 @@ export {
   termProblem,
 } from "./algorithm/loss/registry.ts";
 export { MAX_SEQUENCE_LOG_RATIO } from "./algorithm/loss/sequence/gspo.ts";
+export { type SlopeTokens, slopesOfTerms, tokenFigures } from "./algorithm/loss/slopes.ts";
 export { KL_EPSILON } from "./algorithm/loss/token/dppo-kl.ts";
+export { isCounted, TokenCut } from "./algorithm/loss/token-cut.ts";
 export {
   type GroupInput,
   HeadScore,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { POLICY_LOSSES } from "@hone/rl";
+import { POLICY_LOSSES, scoreOf, slopesOfTerms } from "@hone/rl";
 import { LOSS_CASES, type LossAnswer, type LossTask } from "@hone/rl/testing";
 import { type Feed, Graph, GraphSession, gradients, Mul, ReduceSum } from "@hone/tensor";
 import { buildTerms } from "./registry.ts";
@@ -13,6 +13,22 @@ describe("loss graphs", () => {
       for (const each of cases) each.assertAnswered(await answer(each.task));
     });
   }
+
+  test("the slopes that the record of trained tokens has are the gradients of the graphs", async () => {
+    for (const { name, task } of LOSS_CASES) {
+      if (task.terms.some((term) => scoreOf(term.name) === "value")) continue;
+      const { gradient } = await answer(task);
+      const ofTerms = slopesOfTerms(task.terms, { ...task, logprobs: task.scores });
+      gradient.forEach((expected, entry) => {
+        const found = ofTerms.reduce((sum, slopes) => sum + slopes[entry]!, 0);
+        const error = Math.abs(found - expected);
+        assert.ok(
+          error <= 1e-9 * Math.max(1, Math.abs(expected)),
+          `${name}[${entry}]: ${found}, ${expected}`,
+        );
+      });
+    }
+  });
 
   test("each loss has golden cases", () => {
     const asked = new Set(LOSS_CASES.flatMap(({ task }) => task.terms.map(({ name }) => name)));

@@ -12,7 +12,7 @@
  */
 
 import { z } from "zod";
-import { defineTokenLoss, type LossTerm } from "../loss/loss.ts";
+import { defineTokenLoss, type LossTerm, type TokenLoss } from "../loss/loss.ts";
 import { MAX_LOG_RATIO } from "../loss/token-numbers.ts";
 import { clip } from "../statistics.ts";
 
@@ -35,20 +35,41 @@ export const klSchema = z
 
 export type KlConfig = z.output<typeof klSchema>;
 
+/** Largest k3 of a token, which grows with the ratio itself: verl and ROLL stop there, so that one token cannot be everything. */
+export const MAX_K3 = 10;
+
+type KlConstants = { coefficient: number; straightThrough?: number };
 const constants = z.strictObject({
   coefficient: z.number().positive(),
   /** 1 = the gradient is that of k2; absent = that of the estimate. */
   straightThrough: z.literal(1).optional(),
-}) as z.ZodType<{ coefficient: number; straightThrough?: number }>;
+}) as z.ZodType<KlConstants>;
 const reads = ["referenceLogprob"] as const;
 
 /** The estimates as terms of the loss, each multiplied by its coefficient. */
 export const klLosses = {
-  kl_k1: defineTokenLoss({ name: "kl_k1", reads, constants }),
-  kl_abs: defineTokenLoss({ name: "kl_abs", reads, constants }),
-  kl_k2: defineTokenLoss({ name: "kl_k2", reads, constants }),
-  kl_k3: defineTokenLoss({ name: "kl_k3", reads, constants }),
+  kl_k1: defineTokenLoss({ name: "kl_k1", reads, constants, slope: slopeOf(() => 1) }),
+  kl_abs: defineTokenLoss({ name: "kl_abs", reads, constants, slope: slopeOf((d) => -Math.sign(d)) }),
+  kl_k2: defineTokenLoss({ name: "kl_k2", reads, constants, slope: slopeOf((d) => -d) }),
+  kl_k3: defineTokenLoss({
+    name: "kl_k3",
+    reads,
+    constants,
+    slope: slopeOf((d) =>
+      Math.abs(d) > MAX_LOG_RATIO || Math.exp(d) - d - 1 > MAX_K3 ? 0 : 1 - Math.exp(d),
+    ),
+  }),
 };
+
+/** @param ofEstimate the derivative of an estimate with respect to log policy(token), from d; that of k2 is -d. */
+function slopeOf(
+  ofEstimate: (d: number) => number,
+): NonNullable<TokenLoss<string, never, KlConstants>["slope"]> {
+  return ({ logprob, referenceLogprob = Number.NaN }, { coefficient, straightThrough }) => {
+    const d = referenceLogprob - logprob;
+    return coefficient * (straightThrough === undefined ? ofEstimate(d) : -d);
+  };
+}
 
 /** The estimate whose value a kind has. */
 export function estimateOf(kind: KlLossKind): KlKind {
@@ -64,9 +85,6 @@ export function klTerm({ kind, coefficient }: KlConfig): LossTerm<keyof typeof k
     constants: { coefficient, ...(isStraightThrough && { straightThrough: 1 }) },
   };
 }
-
-/** Largest k3 of a token, which grows with the ratio itself: verl and ROLL stop there, so that one token cannot be everything. */
-export const MAX_K3 = 10;
 
 const ESTIMATORS: { readonly [K in KlKind]: (d: number) => number } = {
   k1: (d) => -d,

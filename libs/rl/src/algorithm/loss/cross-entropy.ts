@@ -9,4 +9,5 @@ export const crossEntropy = defineTokenLoss({
   name: "cross_entropy",
   reads: [],
   constants: z.strictObject({}),
+  slope: () => -1,
 });

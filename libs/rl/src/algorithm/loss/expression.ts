@@ -189,7 +189,8 @@ interface Dual {
   readonly slope: number;
 }
 
-function slopeAt(expression: Expression, place: Readonly<Record<ExpressionInput, number>>): number {
+/** The derivative of an expression with respect to the log-probability of the token. */
+export function slopeAt(expression: Expression, place: Readonly<Record<ExpressionInput, number>>): number {
   const dual = (operand: Dual | number): Dual =>
     typeof operand === "number" ? { value: operand, slope: 0 } : operand;
   const binary =

@@ -9,6 +9,7 @@
 import type { z } from "zod";
 import type { Aggregation } from "./aggregation.ts";
 import type { Expression } from "./expression.ts";
+import type { TokenCut } from "./token-cut.ts";
 import type { GroupInput, TokenInput } from "./token-numbers.ts";
 
 /** The constants of a formula; an absent one leaves its part of the formula out. */
@@ -31,9 +32,25 @@ export interface TokenLoss<Name extends string, Inputs extends TokenInput, Const
   groupedBy?(constants: NoInfer<Constants>): GroupInput | undefined;
   /** What its constants may be. */
   readonly constants: z.ZodType<Constants>;
+  /**
+   * The derivative of a token's loss with respect to its log-probability, with everything that has no gradient held fixed;
+   * for the record of trained tokens (slopes.ts). @default undefined, it is a function of something else
+   */
+  slope?(token: TokenFigures, constants: NoInfer<Constants>): number;
+  /**
+   * The same where the gradient of a token's loss also reaches the other tokens that are taken together with it; goes before `slope`.
+   * @param tokens of one group
+   * @param weights of the tokens in the loss
+   * @returns for each token the derivative of the sum of weight * loss over the group
+   */
+  slopesOfGroup?(
+    tokens: readonly TokenFigures[],
+    weights: readonly number[],
+    constants: NoInfer<Constants>,
+  ): readonly number[];
 }
 
-/** A trained token when an update begins, for the figure `clip_fraction`. */
+/** A trained token when an update begins, for the figure `clip_fraction` and the record of trained tokens. */
 export interface TokenFigures {
   /** Probability under the weights that are trained, by that when it was sampled. */
   readonly ratio: number;
@@ -44,6 +61,8 @@ export interface TokenFigures {
   readonly advantage: number;
   readonly reward: number;
   readonly isSelected: boolean;
+  /** Log-probability under the reference policy; absent = there is none. */
+  readonly referenceLogprob?: number;
 }
 
 /** All tokens of a minibatch, in the order of its samples, before an update. N tokens. */
@@ -69,8 +88,9 @@ export interface PolicyLoss<
   /** Whether a token has a gradient also where its advantage is 0. @default false */
   readonly trainsWithoutAdvantage?: boolean;
   constantsOf(options: z.output<z.ZodObject<Options>>): Constants;
-  /** Whether the formula holds the gradient of a token back or bounds its weight, for the figure `clip_fraction`. */
-  isClipped(token: TokenFigures, constants: Constants): boolean;
+  /** What holds the gradient of a token back or bounds its weight. @default nothing does */
+  cut?(token: TokenFigures, constants: NoInfer<Constants>): TokenCut;
+  slope(token: TokenFigures, constants: NoInfer<Constants>): number;
   /**
    * Chooses tokens from all of a minibatch, for the input `selected`. The trainer then scores a minibatch before each
    * update, which takes a forward pass; where this is absent it does not. The same tokens must give the same choice.

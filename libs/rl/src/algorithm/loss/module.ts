@@ -50,7 +50,8 @@ export const moduleLoss = definePolicyLoss({
   reads: [],
   constants: z.strictObject({}),
   constantsOf: () => ({}),
-  isClipped: () => false,
+  // The slope of an expression is found from its operations (slopes.ts).
+  slope: () => Number.NaN,
 });
 
 /**

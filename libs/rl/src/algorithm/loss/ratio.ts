@@ -8,7 +8,8 @@
  */
 
 import { z } from "zod";
-import type { GroupInput } from "./token-numbers.ts";
+import { TokenCut } from "./token-cut.ts";
+import { type GroupInput, MAX_LOG_RATIO } from "./token-numbers.ts";
 
 export const Ratio = { token: "token", segment: "segment" } as const;
 export type Ratio = (typeof Ratio)[keyof typeof Ratio];
@@ -31,11 +32,36 @@ export function ratioGroup({ bySegment }: RatioConstants): GroupInput | undefine
   return bySegment === undefined ? undefined : "segment";
 }
 
-/** Whether PPO's clip holds a gradient back. It binds only on the side to which the advantage pushes. */
-export function isPpoClipped(
+/** Where PPO's clip holds a gradient back. It binds only on the side to which the advantage pushes. */
+export function ppoCut(
   ratio: number,
   advantage: number,
   { clipLow, clipHigh }: { readonly clipLow: number; readonly clipHigh: number },
-): boolean {
-  return advantage > 0 ? ratio > 1 + clipHigh : advantage < 0 && ratio < 1 - clipLow;
+): TokenCut {
+  if (advantage > 0 && ratio > 1 + clipHigh) return TokenCut.clipHigh;
+  if (advantage < 0 && ratio < 1 - clipLow) return TokenCut.clipLow;
+  return TokenCut.none;
+}
+
+/** Whether PPO's clip holds a gradient back. */
+export function isPpoClipped(...of: Parameters<typeof ppoCut>): boolean {
+  return ppoCut(...of) !== TokenCut.none;
+}
+
+/** Which bound of a weight a ratio is beyond. */
+export function boundCut(ratio: number, lower: number, upper: number): TokenCut {
+  if (ratio > upper) return TokenCut.clipHigh;
+  return ratio < lower ? TokenCut.clipLow : TokenCut.none;
+}
+
+const LARGEST = Math.exp(MAX_LOG_RATIO);
+
+/** The ratio as losses take it, within e^-20 and e^20. */
+export function boundedRatio(ratio: number): number {
+  return Math.min(LARGEST, Math.max(1 / LARGEST, ratio));
+}
+
+/** The derivative of the bounded ratio with respect to its logarithm: the ratio itself, and 0 beyond the bounds. */
+export function ratioSlope(ratio: number): number {
+  return ratio > LARGEST || ratio < 1 / LARGEST ? 0 : ratio;
 }

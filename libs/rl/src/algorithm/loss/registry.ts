@@ -33,6 +33,7 @@ import { reinforce } from "./token/reinforce.ts";
 import { sapo } from "./token/sapo.ts";
 import { tis } from "./token/tis.ts";
 import { topr } from "./token/topr.ts";
+import { TokenCut } from "./token-cut.ts";
 import { type GroupInput, HeadScore, isGroupInput, type TokenInput } from "./token-numbers.ts";
 import { valueLoss } from "./value.ts";
 
@@ -108,7 +109,8 @@ export interface ChosenLoss {
   readonly trainsWithoutAdvantage: boolean;
   /** Which tokens it takes together; undefined = each stands for itself. */
   readonly group: GroupInput | undefined;
-  isClipped(token: TokenFigures): boolean;
+  /** What holds a token back or bounds its weight. */
+  cut(token: TokenFigures): TokenCut;
   /** Chooses from all tokens of a minibatch, [N]; undefined = nothing is chosen, and no scores are needed before an update. */
   readonly select: ((tokens: ScoredTokens) => readonly boolean[]) | undefined;
 }
@@ -132,7 +134,7 @@ export function chosenLoss(config: LossConfig, own?: Expression): ChosenLoss {
     trainsWithoutAdvantage:
       own === undefined ? (loss.trainsWithoutAdvantage ?? false) : trainsWithoutAdvantage(own),
     group: loss.groupedBy?.(constants),
-    isClipped: (token) => loss.isClipped(token, constants),
+    cut: (token) => loss.cut?.(token, constants) ?? TokenCut.none,
     select: select && ((tokens) => select(tokens, constants)),
   };
 }

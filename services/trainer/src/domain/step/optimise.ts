@@ -15,6 +15,7 @@ import {
   groupsOf,
   IMITATION_TERMS,
   inputsOf,
+  isCounted,
   type KlKind,
   type MetricSet,
   meanOf,
@@ -273,7 +274,7 @@ function addTokenFigures(
     let entropy = 0;
     for (let token = 0; token < logprobs.length; token++) {
       const ratio = Math.exp(logRatios[token]!);
-      const isClipped = objective.isClipped({
+      const cut = objective.cut({
         ratio,
         groupRatio: groupRatios?.[token] ?? ratio,
         logprob: logprobs[token]!,
@@ -282,7 +283,7 @@ function addTokenFigures(
         reward: credited.reward,
         isSelected: selected?.[token] === 1,
       });
-      if (isClipped) clipped++;
+      if (isCounted(cut)) clipped++;
       figure.ratioSum += ratio;
       figure.ratioMax = Math.max(figure.ratioMax, ratio);
       entropy += entropies[token]!;

@@ -12,7 +12,8 @@
 import { Random } from "@hone/core";
 import { z } from "zod";
 import { definePolicyLoss } from "../loss.ts";
-import { isPpoClipped } from "../ratio.ts";
+import { isPpoClipped, ppoCut, ratioSlope } from "../ratio.ts";
+import { TokenCut } from "../token-cut.ts";
 import { countOf, covariances } from "./covariance.ts";
 
 export const clipCov = definePolicyLoss({
@@ -45,8 +46,10 @@ export const clipCov = definePolicyLoss({
     covarianceLow,
     covarianceHigh,
   }),
-  isClipped: ({ ratio, advantage, isSelected }, constants) =>
-    isSelected || isPpoClipped(ratio, advantage, constants),
+  cut: ({ ratio, advantage, isSelected }, constants) =>
+    isSelected ? TokenCut.selected : ppoCut(ratio, advantage, constants),
+  slope: ({ ratio, advantage, isSelected }, constants) =>
+    isSelected || isPpoClipped(ratio, advantage, constants) ? 0 : -advantage * ratioSlope(ratio),
   select: (tokens, constants) => {
     const covariance = covariances(tokens);
     const candidates = covariance.flatMap((value, token) => {

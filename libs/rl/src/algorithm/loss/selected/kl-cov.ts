@@ -9,6 +9,9 @@
 
 import { z } from "zod";
 import { definePolicyLoss } from "../loss.ts";
+import { ratioSlope } from "../ratio.ts";
+import { TokenCut } from "../token-cut.ts";
+import { MAX_LOG_RATIO } from "../token-numbers.ts";
 import { countOf, covariances } from "./covariance.ts";
 
 export const klCov = definePolicyLoss({
@@ -23,7 +26,12 @@ export const klCov = definePolicyLoss({
   reads: ["behaviourLogprob", "advantage", "selected"],
   constants: z.strictObject({ share: z.number().positive().max(1), coefficient: z.number().positive() }),
   constantsOf: ({ share, coefficient }) => ({ share, coefficient }),
-  isClipped: ({ isSelected }) => isSelected,
+  cut: ({ isSelected }) => (isSelected ? TokenCut.selected : TokenCut.none),
+  slope: ({ ratio, logprob, behaviourLogprob, advantage, isSelected }, { coefficient }) => {
+    const distance = logprob - behaviourLogprob;
+    const held = isSelected && Math.abs(distance) <= MAX_LOG_RATIO ? coefficient * Math.sign(distance) : 0;
+    return held - advantage * ratioSlope(ratio);
+  },
   select: (tokens, { share }) => {
     const covariance = covariances(tokens);
     // Equal ones by their place, so that the choice is one of the minibatch alone.

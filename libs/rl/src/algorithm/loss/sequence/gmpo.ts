@@ -7,8 +7,11 @@
  */
 
 import { z } from "zod";
+import { meanOf, sumOf } from "../../statistics.ts";
 import { Aggregation } from "../aggregation.ts";
-import { definePolicyLoss } from "../loss.ts";
+import { definePolicyLoss, type TokenFigures } from "../loss.ts";
+import { ratioSlope } from "../ratio.ts";
+import { TokenCut } from "../token-cut.ts";
 
 export const gmpo = definePolicyLoss({
   name: "gmpo",
@@ -23,6 +26,31 @@ export const gmpo = definePolicyLoss({
   groupedBy: () => "sequence",
   constants: z.strictObject({ clipLow: z.number().min(0), clipHigh: z.number().min(0) }),
   constantsOf: ({ clipLow, clipHigh }) => ({ clipLow, clipHigh }),
-  isClipped: ({ ratio, advantage }, { clipLow, clipHigh }) =>
-    advantage > 0 ? Math.log(ratio) > clipHigh : advantage < 0 && Math.log(ratio) < -clipLow,
+  cut,
+  // Each token's loss is that of the sample, so the gradient of a token comes from all of them (slopesOfGroup).
+  slope: () => Number.NaN,
+  slopesOfGroup: (tokens, weights, constants) => {
+    const distances = tokens.map((token) => {
+      const distance = token.logprob - token.behaviourLogprob;
+      if (token.advantage === 0) return 0;
+      return token.advantage > 0
+        ? Math.min(distance, constants.clipHigh)
+        : Math.max(distance, -constants.clipLow);
+    });
+    const ratio = ratioSlope(Math.exp(meanOf(distances)));
+    const common =
+      (-sumOf(weights) * ratio * meanOf(tokens.map(({ advantage }) => advantage))) / tokens.length;
+    return tokens.map((token) =>
+      token.advantage === 0 || cut(token, constants) !== TokenCut.none ? 0 : common,
+    );
+  },
 });
+
+function cut(
+  { logprob, behaviourLogprob, advantage }: TokenFigures,
+  { clipLow, clipHigh }: { clipLow: number; clipHigh: number },
+): TokenCut {
+  const distance = logprob - behaviourLogprob;
+  if (advantage > 0 && distance > clipHigh) return TokenCut.clipHigh;
+  return advantage < 0 && distance < -clipLow ? TokenCut.clipLow : TokenCut.none;
+}

@@ -11,11 +11,13 @@
 
 import { z } from "zod";
 import { Aggregation } from "../aggregation.ts";
-import { definePolicyLoss } from "../loss.ts";
-import { isPpoClipped } from "../ratio.ts";
+import { definePolicyLoss, type TokenFigures } from "../loss.ts";
+import { ppoCut } from "../ratio.ts";
+import { TokenCut } from "../token-cut.ts";
 
 /** Largest log ratio of a sample. e^10 is far outside every clip range, where only a negative advantage leads. */
 export const MAX_SEQUENCE_LOG_RATIO = 10;
+const LARGEST_RATIO = Math.exp(MAX_SEQUENCE_LOG_RATIO);
 
 export const gspo = definePolicyLoss({
   name: "gspo",
@@ -30,5 +32,15 @@ export const gspo = definePolicyLoss({
   groupedBy: () => "sequence",
   constants: z.strictObject({ clipLow: z.number().min(0).max(1), clipHigh: z.number().min(0) }),
   constantsOf: ({ clipLow, clipHigh }) => ({ clipLow, clipHigh }),
-  isClipped: ({ groupRatio, advantage }, constants) => isPpoClipped(groupRatio, advantage, constants),
+  cut,
+  slope: (token, constants) =>
+    cut(token, constants) === TokenCut.none ? -token.advantage * token.groupRatio : 0,
 });
+
+function cut(
+  { groupRatio, advantage }: TokenFigures,
+  bounds: { clipLow: number; clipHigh: number },
+): TokenCut {
+  const found = ppoCut(groupRatio, advantage, bounds);
+  return found === TokenCut.none && groupRatio > LARGEST_RATIO ? TokenCut.bound : found;
+}

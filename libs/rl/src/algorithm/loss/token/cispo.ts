@@ -10,7 +10,17 @@
 
 import { z } from "zod";
 import { definePolicyLoss } from "../loss.ts";
-import { type RatioConstants, ratioConstants, ratioGroup, ratioOption, ratioSchema } from "../ratio.ts";
+import {
+  boundCut,
+  boundedRatio,
+  isPpoClipped,
+  type RatioConstants,
+  ratioConstants,
+  ratioGroup,
+  ratioOption,
+  ratioSchema,
+} from "../ratio.ts";
+import { TokenCut } from "../token-cut.ts";
 
 export const cispo = definePolicyLoss({
   name: "cispo",
@@ -37,5 +47,13 @@ export const cispo = definePolicyLoss({
     ...(mask && { mask: 1 }),
     ...ratioConstants(ratio),
   }),
-  isClipped: ({ groupRatio }, { clipLow, clipHigh }) => groupRatio > 1 + clipHigh || groupRatio < 1 - clipLow,
+  cut: ({ groupRatio, advantage }, constants) => {
+    if (constants.mask !== undefined && isPpoClipped(groupRatio, advantage, constants)) return TokenCut.mask;
+    return boundCut(groupRatio, 1 - constants.clipLow, 1 + constants.clipHigh);
+  },
+  slope: ({ groupRatio, advantage }, constants) => {
+    const { clipLow, clipHigh, mask } = constants;
+    if (mask !== undefined && isPpoClipped(groupRatio, advantage, constants)) return 0;
+    return -advantage * Math.min(1 + clipHigh, Math.max(1 - clipLow, boundedRatio(groupRatio)));
+  },
 });

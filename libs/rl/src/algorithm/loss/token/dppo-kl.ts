@@ -5,7 +5,7 @@
  */
 
 import { definePolicyLoss } from "../loss.ts";
-import { dppoConstants, dppoOptions, hasMovedTooFar } from "./dppo.ts";
+import { dppoConstants, dppoCut, dppoOptions, dppoSlope } from "./dppo.ts";
 
 /** Keeps the logarithm finite where a probability is 1. */
 export const KL_EPSILON = 1e-8;
@@ -16,7 +16,8 @@ export const dppoKl = definePolicyLoss({
   reads: ["behaviourLogprob", "advantage"],
   constants: dppoConstants,
   constantsOf: ({ thresholdLow, thresholdHigh, maxRatio }) => ({ thresholdLow, thresholdHigh, maxRatio }),
-  isClipped: (token, constants) => hasMovedTooFar(token, constants, binaryKl),
+  cut: (token, constants) => dppoCut(token, constants, binaryKl),
+  slope: (token, constants) => dppoSlope(token, constants, binaryKl),
 });
 
 function binaryKl(p: number, b: number): number {

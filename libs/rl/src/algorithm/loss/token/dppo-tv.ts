@@ -3,7 +3,7 @@
  */
 
 import { definePolicyLoss } from "../loss.ts";
-import { dppoConstants, dppoOptions, hasMovedTooFar } from "./dppo.ts";
+import { dppoConstants, dppoCut, dppoOptions, dppoSlope } from "./dppo.ts";
 
 export const dppoTv = definePolicyLoss({
   name: "dppo_tv",
@@ -11,5 +11,10 @@ export const dppoTv = definePolicyLoss({
   reads: ["behaviourLogprob", "advantage"],
   constants: dppoConstants,
   constantsOf: ({ thresholdLow, thresholdHigh, maxRatio }) => ({ thresholdLow, thresholdHigh, maxRatio }),
-  isClipped: (token, constants) => hasMovedTooFar(token, constants, (p, b) => Math.abs(p - b)),
+  cut: (token, constants) => dppoCut(token, constants, totalVariation),
+  slope: (token, constants) => dppoSlope(token, constants, totalVariation),
 });
+
+function totalVariation(p: number, b: number): number {
+  return Math.abs(p - b);
+}

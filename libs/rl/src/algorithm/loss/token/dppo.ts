@@ -9,6 +9,8 @@
 
 import { z } from "zod";
 import type { TokenFigures } from "../loss.ts";
+import { boundedRatio } from "../ratio.ts";
+import { TokenCut } from "../token-cut.ts";
 
 export interface DppoConstants {
   readonly thresholdLow: number;
@@ -34,11 +36,25 @@ export const dppoConstants = z.strictObject({
   maxRatio: z.number().positive(),
 });
 
-/** @param divergence of the two distributions, from the token's probabilities now and when it was sampled */
-export function hasMovedTooFar(
+/** Divergence of the two distributions, from the token's probabilities now and when it was sampled. */
+type Divergence = (probability: number, behaviour: number) => number;
+
+/** What is left out, and where the ratio is at its bound. */
+export function dppoCut(token: TokenFigures, constants: DppoConstants, divergence: Divergence): TokenCut {
+  if (hasMovedTooFar(token, constants, divergence)) return TokenCut.mask;
+  return token.ratio > constants.maxRatio ? TokenCut.bound : TokenCut.none;
+}
+
+/** -min(r, c) A, and 0 for what is left out. */
+export function dppoSlope(token: TokenFigures, constants: DppoConstants, divergence: Divergence): number {
+  if (hasMovedTooFar(token, constants, divergence)) return 0;
+  return -token.advantage * Math.min(constants.maxRatio, boundedRatio(token.ratio));
+}
+
+function hasMovedTooFar(
   { logprob, behaviourLogprob, advantage }: TokenFigures,
   { thresholdLow, thresholdHigh }: DppoConstants,
-  divergence: (probability: number, behaviour: number) => number,
+  divergence: Divergence,
 ): boolean {
   const [now, then] = [Math.exp(logprob), Math.exp(behaviourLogprob)];
   const distance = divergence(now, then);

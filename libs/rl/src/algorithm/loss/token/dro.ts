@@ -18,5 +18,6 @@ export const dro = definePolicyLoss({
   reads: ["behaviourLogprob", "advantage"],
   constants: z.strictObject({ beta: z.number().positive() }),
   constantsOf: ({ beta }) => ({ beta }),
-  isClipped: () => false,
+  slope: ({ advantage, logprob, behaviourLogprob }, { beta }) =>
+    -advantage + beta * (logprob - behaviourLogprob),
 });

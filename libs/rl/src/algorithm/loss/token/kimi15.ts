@@ -20,5 +20,6 @@ export const kimi15 = definePolicyLoss({
   reads: ["behaviourLogprob", "advantage"],
   constants: z.strictObject({ tau: z.number().positive() }),
   constantsOf: ({ tau }) => ({ tau }),
-  isClipped: () => false,
+  slope: ({ advantage, logprob, behaviourLogprob }, { tau }) =>
+    -advantage + tau * (logprob - behaviourLogprob),
 });

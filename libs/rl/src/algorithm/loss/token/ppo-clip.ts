@@ -11,15 +11,18 @@
  */
 
 import { z } from "zod";
-import { definePolicyLoss } from "../loss.ts";
+import { sumOf } from "../../statistics.ts";
+import { definePolicyLoss, type TokenFigures } from "../loss.ts";
 import {
-  isPpoClipped,
+  ppoCut,
   type RatioConstants,
   ratioConstants,
   ratioGroup,
   ratioOption,
   ratioSchema,
+  ratioSlope,
 } from "../ratio.ts";
+import { TokenCut } from "../token-cut.ts";
 
 export const ppoClip = definePolicyLoss({
   name: "ppo_clip",
@@ -46,5 +49,26 @@ export const ppoClip = definePolicyLoss({
     ...(dualClip !== null && { dualClip }),
     ...ratioConstants(ratio),
   }),
-  isClipped: ({ groupRatio, advantage }, constants) => isPpoClipped(groupRatio, advantage, constants),
+  cut,
+  slope: (token, constants) =>
+    cut(token, constants) === TokenCut.none ? -token.advantage * ratioSlope(token.ratio) : 0,
+  // Only a ratio of turns is taken together, whose gradient reaches all tokens of the turn alike.
+  slopesOfGroup: (tokens, weights, constants) => {
+    const sum = sumOf(
+      tokens.map((token, i) =>
+        cut(token, constants) === TokenCut.none
+          ? -weights[i]! * token.advantage * ratioSlope(token.groupRatio)
+          : 0,
+      ),
+    );
+    return tokens.map(() => sum / tokens.length);
+  },
 });
+
+function cut(
+  { groupRatio, advantage }: TokenFigures,
+  { dualClip, ...bounds }: { clipLow: number; clipHigh: number; dualClip?: number },
+): TokenCut {
+  if (dualClip !== undefined && advantage < 0 && groupRatio > dualClip) return TokenCut.dualClip;
+  return ppoCut(groupRatio, advantage, bounds);
+}

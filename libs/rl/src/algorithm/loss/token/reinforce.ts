@@ -16,5 +16,5 @@ export const reinforce = definePolicyLoss({
   reads: ["advantage"],
   constants: z.strictObject({}),
   constantsOf: () => ({}),
-  isClipped: () => false,
+  slope: ({ advantage }) => -advantage,
 });

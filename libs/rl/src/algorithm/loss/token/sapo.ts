@@ -10,6 +10,7 @@
 import { z } from "zod";
 import { Aggregation } from "../aggregation.ts";
 import { definePolicyLoss } from "../loss.ts";
+import { boundedRatio, ratioSlope } from "../ratio.ts";
 
 export const sapo = definePolicyLoss({
   name: "sapo",
@@ -23,5 +24,9 @@ export const sapo = definePolicyLoss({
   reads: ["behaviourLogprob", "advantage"],
   constants: z.strictObject({ tauPositive: z.number().positive(), tauNegative: z.number().positive() }),
   constantsOf: ({ tauPositive, tauNegative }) => ({ tauPositive, tauNegative }),
-  isClipped: () => false,
+  slope: ({ ratio, advantage }, { tauPositive, tauNegative }) => {
+    const tau = advantage > 0 ? tauPositive : tauNegative;
+    const gate = 1 / (1 + Math.exp(-tau * (boundedRatio(ratio) - 1)));
+    return -4 * gate * (1 - gate) * ratioSlope(ratio) * advantage;
+  },
 });

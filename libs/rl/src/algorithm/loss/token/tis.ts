@@ -9,7 +9,15 @@
 
 import { z } from "zod";
 import { definePolicyLoss } from "../loss.ts";
-import { type RatioConstants, ratioConstants, ratioGroup, ratioOption, ratioSchema } from "../ratio.ts";
+import {
+  boundCut,
+  boundedRatio,
+  type RatioConstants,
+  ratioConstants,
+  ratioGroup,
+  ratioOption,
+  ratioSchema,
+} from "../ratio.ts";
 
 export const tis = definePolicyLoss({
   name: "tis",
@@ -28,5 +36,7 @@ export const tis = definePolicyLoss({
   }) as z.ZodType<{ lower: number; upper: number } & RatioConstants>,
   groupedBy: ratioGroup,
   constantsOf: ({ lower, upper, ratio }) => ({ lower, upper, ...ratioConstants(ratio) }),
-  isClipped: ({ groupRatio }, { lower, upper }) => groupRatio < lower || groupRatio > upper,
+  cut: ({ groupRatio }, { lower, upper }) => boundCut(groupRatio, lower, upper),
+  slope: ({ groupRatio, advantage }, { lower, upper }) =>
+    -advantage * Math.min(upper, Math.max(lower, boundedRatio(groupRatio))),
 });

@@ -11,7 +11,16 @@
 
 import { z } from "zod";
 import { definePolicyLoss } from "../loss.ts";
-import { type RatioConstants, ratioConstants, ratioGroup, ratioOption, ratioSchema } from "../ratio.ts";
+import {
+  boundCut,
+  boundedRatio,
+  type RatioConstants,
+  ratioConstants,
+  ratioGroup,
+  ratioOption,
+  ratioSchema,
+} from "../ratio.ts";
+import { TokenCut } from "../token-cut.ts";
 
 export const topr = definePolicyLoss({
   name: "topr",
@@ -34,5 +43,7 @@ export const topr = definePolicyLoss({
     negativeWeight,
     ...ratioConstants(ratio),
   }),
-  isClipped: ({ groupRatio, reward }) => reward <= 0 && groupRatio > 1,
+  cut: ({ groupRatio, reward }) => (reward <= 0 ? boundCut(groupRatio, 0, 1) : TokenCut.none),
+  slope: ({ groupRatio, advantage, reward }, { positiveWeight, negativeWeight }) =>
+    -advantage * (reward > 0 ? positiveWeight : negativeWeight * Math.min(1, boundedRatio(groupRatio))),
 });

@@ -6,6 +6,7 @@
 import { groupMeans, groupsOf } from "../../../../packing/groups.ts";
 import type { LossTerm } from "../../../loss/loss.ts";
 import { type ChosenLoss, chosenLoss, inputsOf, type LossName, lossSchema } from "../../../loss/registry.ts";
+import { isCounted } from "../../../loss/token-cut.ts";
 import type { GroupInput, TokenInput } from "../../../loss/token-numbers.ts";
 import { compact, denseOf } from "../dense.ts";
 import type { Matrix, Question } from "../golden.ts";
@@ -91,15 +92,17 @@ export class LossSetting {
     const groups = this.loss.group === undefined ? [...ratios.keys()] : this.#groups(this.loss.group);
     const means = groupMeans(ratios, groups);
     const clipped = now!.filter((value, entry) =>
-      this.loss.isClipped({
-        ratio: Math.exp(ratios[entry]!),
-        groupRatio: Math.exp(means[entry]!),
-        logprob: value,
-        behaviourLogprob: then![entry]!,
-        advantage: worth![entry]!,
-        reward: 0,
-        isSelected: this.selected?.[entry] ?? false,
-      }),
+      isCounted(
+        this.loss.cut({
+          ratio: Math.exp(ratios[entry]!),
+          groupRatio: Math.exp(means[entry]!),
+          logprob: value,
+          behaviourLogprob: then![entry]!,
+          advantage: worth![entry]!,
+          reward: 0,
+          isSelected: this.selected?.[entry] ?? false,
+        }),
+      ),
     );
     return clipped.length / now!.length;
   }
