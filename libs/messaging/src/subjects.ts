@@ -6,6 +6,7 @@
  *
  *   hone.v1.run.request                            stream RUNS
  *   hone.v1.run.{cancel,pause,resume,status}.<run>  request
+ *   hone.v1.run.ledger.<run>                        request
  *   hone.v1.<service>.validate                      request
  *   hone.v1.<service>.health                        request, answered by every process of the service
  *   hone.v1.dataset.batch                           request
@@ -95,6 +96,8 @@ export const subjects = {
   runRequest: () => `${PREFIX}.run.request`,
   runControl: (verb: RunControl, run: string | "*") =>
     `${PREFIX}.run.${verb}.${run === "*" ? run : token(run)}`,
+  /** What a run's ledger says of its steps and of trained tokens. */
+  runLedger: (run: string | "*") => `${PREFIX}.run.ledger.${run === "*" ? run : token(run)}`,
   validate: (service: ValidatingService) => `${PREFIX}.${service}.validate`,
   serviceHealth: (service: string | "*") => `${PREFIX}.${service === "*" ? service : token(service)}.health`,
   datasetBatch: () => `${PREFIX}.dataset.batch`,

@@ -6,10 +6,16 @@
  * C3: a group with nobody left in it vanishes and is counted.
  */
 
-import type { RewardedGroup, RewardedRollout, RolloutAdvantage } from "./algorithm/advantage/advantage.ts";
+import type {
+  AdvantageShaping,
+  RewardedGroup,
+  RewardedRollout,
+  RolloutAdvantage,
+} from "./algorithm/advantage/advantage.ts";
 import type { UserAdvantage } from "./algorithm/advantage/module.ts";
 import { addToTokens } from "./algorithm/advantage/of-tokens.ts";
-import { computeAdvantages } from "./algorithm/advantage/registry.ts";
+import { makeAdvantages } from "./algorithm/advantage/registry.ts";
+import { shapeAdvantages } from "./algorithm/advantage/shape-advantages.ts";
 import { comparesEnvironments } from "./algorithm/reward/normalize.ts";
 import { shapeRewards } from "./algorithm/reward/shape-rewards.ts";
 import type { AlgorithmConfig } from "./algorithm/schema.ts";
@@ -22,6 +28,19 @@ export interface CreditedRollout<R extends Rollout = Rollout> extends RolloutAdv
   readonly rollout: R;
   /** What its judges or its outcome's rule made it worth, before the run shaped it. */
   readonly reward: number;
+  /** How its advantage was made, for the record of trained tokens; absent where a step is trained again from the ledger. */
+  readonly origin?: CreditOrigin;
+}
+
+/** How the advantage of a rollout was made. N sampled tokens. */
+export interface CreditOrigin {
+  /** The reward from which the advantage was made, with what tokens lost by the KL. */
+  readonly shapedReward: number;
+  /** As the algorithm made it, before it was shaped. */
+  readonly made: RolloutAdvantage;
+  readonly shaping: AdvantageShaping;
+  /** [N] what teachers added after that; absent = nothing. */
+  readonly taught?: ArrayLike<number>;
 }
 
 /** A group of which at least one rollout is trained. */
@@ -95,15 +114,23 @@ export function assignCredit<R extends Rollout>(
   });
   const shaped = shapeRewards(rewarded, rewardConfig);
   const complete = tokenRewards === undefined ? shaped.groups : addTokenRewards(shaped.groups, tokenRewards);
-  const advantages = computeAdvantages(complete, config, own);
+  const made = makeAdvantages(complete, config, own);
+  const advantages = shapeAdvantages(complete, made, config);
   const credited = rewarded.map(({ task, rollouts }, group) => ({
     task,
     rollouts: rollouts.map(({ rollout, reward }, i) => {
-      const found = advantages.groups[group]![i]!;
-      const worth = distillation?.useRewards === false ? withoutReward(found) : found;
+      const { parts: _, ...found } = advantages.groups[group]![i]!;
+      const usesRewards = distillation?.useRewards !== false;
+      const worth = usesRewards ? found : withoutReward(found);
       const added = taught?.get(rollout);
-      if (added === undefined) return { rollout, reward, ...worth };
-      return { rollout, reward, ...addToTokens({ rollout, ...worth }, added) };
+      const origin = {
+        shapedReward: complete[group]!.rollouts[i]!.reward,
+        made: usesRewards ? made.groups[group]![i]! : { advantage: 0, parts: {} },
+        shaping: (usesRewards && advantages.shaping) || {},
+        ...(added !== undefined && { taught: added }),
+      };
+      if (added === undefined) return { rollout, reward, ...worth, origin };
+      return { rollout, reward, ...addToTokens({ rollout, ...worth }, added), origin };
     }),
   }));
   return {

@@ -136,7 +136,12 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         subjects.judgeGroup(),
         ...health,
       ],
-      subscribe: [...controls(), subjects.serviceHealth("trainer"), inbox("trainer")],
+      subscribe: [
+        ...controls(),
+        subjects.runLedger("*"),
+        subjects.serviceHealth("trainer"),
+        inbox("trainer"),
+      ],
     },
     tracer: {
       publish: [
@@ -148,6 +153,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...read("KV_RUN_STATE", StreamName.dead),
         "$JS.API.CONSUMER.INFO.*.*",
         subjects.rolloutRender(),
+        subjects.runLedger("*"),
         ...health,
       ],
       subscribe: [subjects.serviceHealth("tracer"), RUN_STATES, inbox("tracer")],
@@ -163,6 +169,7 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...largePayloads(CLIENT),
         subjects.runRequest(),
         ...controls(),
+        subjects.runLedger("*"),
         ...validate,
         subjects.judgeScore(),
         subjects.judgeReward(RewardGiver.client),

@@ -56,14 +56,24 @@ export function whitenerOf(
   values: readonly Repeated[],
   { shiftMean = true } = {},
 ): (value: number) => number {
+  const { mean, scale, isEqual } = whiteningOf(values);
+  if (isEqual) return () => (shiftMean ? 0 : mean);
+  return (value) => (value - mean) / scale + (shiftMean ? 0 : mean);
+}
+
+/** Mean and scale of whitening. Of equal numbers the mean is what they are, and the scale 1, so that they become 0. */
+export function whiteningOf(values: readonly Repeated[]): {
+  readonly mean: number;
+  readonly scale: number;
+  readonly isEqual: boolean;
+} {
   const present = values.filter(({ count }) => count > 0);
   const total = present.reduce((sum, { count }) => sum + count, 0);
   const isEqual = present.every(({ value }) => value === present[0]?.value);
-  if (isEqual) return () => (shiftMean ? 0 : (present[0]?.value ?? 0));
+  if (isEqual) return { mean: present[0]?.value ?? 0, scale: 1, isEqual };
   const mean = present.reduce((sum, { value, count }) => sum + value * count, 0) / total;
   const squares = present.reduce((sum, { value, count }) => sum + (value - mean) ** 2 * count, 0);
-  const scale = Math.sqrt(squares / (total - 1) + WHITEN_EPSILON);
-  return (value) => (value - mean) / scale + (shiftMean ? 0 : mean);
+  return { mean, scale: Math.sqrt(squares / (total - 1) + WHITEN_EPSILON), isEqual };
 }
 
 /** Keeps a number within [-limit, limit]; null = it stays as it is. */

@@ -46,6 +46,21 @@ export interface RewardedGroup {
   readonly baselineReward?: number;
 }
 
+/** A number of each token, [N], or one for all. */
+export type OfTokens = number | Float64Array;
+
+/** The parts of which an advantage was made, as its algorithm states them (parts.ts). N sampled tokens, sample by sample. */
+export interface AdvantageParts {
+  /** What was taken off the reward or the return: a group's mean, a baseline, what a critic expected. Absent = not one number. */
+  readonly mean?: OfTokens;
+  /** By what the difference was divided. Absent = not one number. */
+  readonly scale?: number;
+  /** Part of the rewards of turns. @default 0 */
+  readonly turns?: OfTokens;
+  /** Part of the KL in the reward (`algorithm.reward.kl`). @default 0 */
+  readonly kl?: OfTokens;
+}
+
 /** What the tokens of one rollout are worth. */
 export interface RolloutAdvantage {
   /** One number for the rollout; that of every sampled token where no finer ones are given. */
@@ -56,6 +71,16 @@ export interface RolloutAdvantage {
   readonly tokenAdvantages?: Float64Array;
   /** [N] what a critic is to predict at each sampled token, sample by sample; absent = the algorithm reads no values. */
   readonly returns?: Float64Array;
+  /** How it was made, for the record of trained tokens; absent = it is not known, as of a module of the user. */
+  readonly parts?: AdvantageParts;
+}
+
+/** What was done with the advantages of a step after they were made. */
+export interface AdvantageShaping {
+  /** Mean and scale of the whitening; absent = they were not whitened. */
+  readonly whitening?: { readonly mean: number; readonly scale: number };
+  /** Largest advantage that was left, without its sign; absent = they were not clipped. */
+  readonly clip?: number;
 }
 
 /** The advantages of a step. */
@@ -64,6 +89,8 @@ export interface StepAdvantages {
   readonly groups: readonly (readonly RolloutAdvantage[])[];
   /** Figures of the algorithm's own, shown as `advantage/<name>`. */
   readonly metrics?: Readonly<Record<string, number>>;
+  /** Absent = they are as the algorithm made them. */
+  readonly shaping?: AdvantageShaping;
 }
 
 /** An algorithm. `Options` are its keys in `algorithm.advantage` of a run file, beside `kind` and those of every algorithm. */

@@ -76,11 +76,18 @@ export function computeAdvantages(
   config: AdvantageConfig,
   own?: UserAdvantage,
 ): StepAdvantages {
-  const computed =
-    config.kind === "module" && own !== undefined
-      ? callUserAdvantage(step, config, own)
-      : algorithmOf(config).compute(step, config);
-  return shapeAdvantages(step, computed, config);
+  return shapeAdvantages(step, makeAdvantages(step, config, own), config);
+}
+
+/** The same before they are whitened and clipped. */
+export function makeAdvantages(
+  step: readonly RewardedGroup[],
+  config: AdvantageConfig,
+  own?: UserAdvantage,
+): StepAdvantages {
+  return config.kind === "module" && own !== undefined
+    ? callUserAdvantage(step, config, own)
+    : algorithmOf(config).compute(step, config);
 }
 
 /** Whether the chosen algorithm compares the rollouts of a group, so that groups of one would teach nothing. */

@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { type Rollout, rolloutTokenCount, sampledTokenCount } from "../../rollout.ts";
-import { clip, type Repeated, whitenerOf } from "../statistics.ts";
+import { clip, type Repeated, whiteningOf } from "../statistics.ts";
 import type { RewardedGroup, RolloutAdvantage, StepAdvantages } from "./advantage.ts";
 
 /** Keys of every algorithm. @param whitens the default of `whiten`. */
@@ -25,20 +25,26 @@ export function shapeAdvantages(
 ): StepAdvantages {
   if (!whiten && limit === null) return { groups, ...(metrics !== undefined && { metrics }) };
   const rollouts = step.map((group) => group.rollouts.map(({ rollout }) => rollout));
-  const whitened = whiten
-    ? mapAdvantages(
-        groups,
-        whitenerOf(
-          groups.flatMap((group, i) => group.flatMap((each, j) => tokensOf(each, rollouts[i]![j]!))),
-        ),
-      )
-    : groups;
-  if (limit === null) return { groups: whitened, ...(metrics !== undefined && { metrics }) };
+  const whitening = whiten
+    ? whiteningOf(groups.flatMap((group, i) => group.flatMap((each, j) => tokensOf(each, rollouts[i]![j]!))))
+    : undefined;
+  const whitened =
+    whitening === undefined
+      ? groups
+      : mapAdvantages(groups, (value) =>
+          whitening.isEqual ? 0 : (value - whitening.mean) / whitening.scale,
+        );
+  const shaping = {
+    ...(whitening !== undefined && { whitening: { mean: whitening.mean, scale: whitening.scale } }),
+    ...(limit !== null && { clip: limit }),
+  };
+  if (limit === null) return { groups: whitened, shaping, ...(metrics !== undefined && { metrics }) };
   const tokens = whitened.flatMap((group, i) => group.flatMap((each, j) => tokensOf(each, rollouts[i]![j]!)));
   const total = tokens.reduce((sum, { count }) => sum + count, 0);
   const clipped = tokens.reduce((sum, { value, count }) => (Math.abs(value) > limit ? sum + count : sum), 0);
   return {
     groups: mapAdvantages(whitened, (value) => clip(value, limit)),
+    shaping,
     metrics: { ...metrics, "clipped/share": total === 0 ? 0 : clipped / total },
   };
 }

@@ -22,7 +22,12 @@ export const gpg = defineAdvantage({
   compute: (step, { norm }) => {
     const rewards = step.flatMap(({ rollouts }) => rollouts.map(({ reward }) => reward));
     const alpha = rewards.length / Math.max(1, rewards.filter((reward) => reward !== 0).length);
-    return { ...compareRewards(step, (group) => scaledDistances(group, alpha / norm)), metrics: { alpha } };
+    const compared = compareRewards(
+      step,
+      (group) => scaledDistances(group, alpha / norm),
+      (group) => group.map(() => ({ mean: meanOf(group), scale: norm / alpha })),
+    );
+    return { ...compared, metrics: { alpha } };
   },
 });
 

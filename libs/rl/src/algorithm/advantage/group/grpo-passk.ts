@@ -12,6 +12,7 @@
 import { z } from "zod";
 import { sampleStd } from "../../statistics.ts";
 import { defineAdvantage } from "../advantage.ts";
+import type { Baseline } from "../parts.ts";
 import { compareRewards } from "./compare-rewards.ts";
 
 export const grpoPassk = defineAdvantage({
@@ -23,18 +24,31 @@ export const grpoPassk = defineAdvantage({
     epsilon: z.number().positive().default(1e-6),
   },
   comparesGroup: true,
-  compute: (step, options) => compareRewards(step, (rewards) => bestAgainstSecond(rewards, options)),
+  compute: (step, options) =>
+    compareRewards(
+      step,
+      (rewards) => bestAgainstSecond(rewards, options),
+      (rewards) => secondBest(rewards, options),
+    ),
 });
 
+interface BestOptions {
+  readonly normalizeByStd: boolean;
+  readonly epsilon: number;
+}
+
 /** @returns one advantage per reward, in their order. */
-export function bestAgainstSecond(
-  rewards: readonly number[],
-  { normalizeByStd, epsilon }: { readonly normalizeByStd: boolean; readonly epsilon: number },
-): number[] {
-  if (rewards.length < 2) return rewards.map(() => 0);
+export function bestAgainstSecond(rewards: readonly number[], options: BestOptions): number[] {
+  const baselines = secondBest(rewards, options);
+  return rewards.map((reward, i) => (reward - baselines[i]!.mean) / baselines[i]!.scale);
+}
+
+/** What each reward is compared with: the best with the second best, all others with themselves. */
+function secondBest(rewards: readonly number[], { normalizeByStd, epsilon }: BestOptions): Baseline[] {
+  const itself = rewards.map((mean) => ({ mean, scale: 1 }));
+  if (rewards.length < 2) return itself;
   const best = rewards.reduce((found, reward, index) => (reward > rewards[found]! ? index : found), 0);
   const second = Math.max(...rewards.filter((_, index) => index !== best));
-  const gap = rewards[best]! - second;
-  const advantage = normalizeByStd ? gap / (sampleStd(rewards) + epsilon) : gap;
-  return rewards.map((_, index) => (index === best ? advantage : 0));
+  const scale = normalizeByStd ? sampleStd(rewards) + epsilon : 1;
+  return itself.map((own, index) => (index === best ? { mean: second, scale } : own));
 }

@@ -11,6 +11,7 @@
 
 import { z } from "zod";
 import { defineAdvantage } from "../advantage.ts";
+import type { Baseline } from "../parts.ts";
 import { compareGroup, turnRewardsOption } from "../turn/turn-rewards.ts";
 
 export const grpo = defineAdvantage({
@@ -27,21 +28,39 @@ export const grpo = defineAdvantage({
   turnKey: ({ turnRewards }) => (turnRewards === undefined ? undefined : "turnRewards"),
   compute: (step, options) => ({
     groups: step.map((group) =>
-      compareGroup(group, (rewards) => groupRelative(rewards, options), options.turnRewards),
+      compareGroup(
+        group,
+        (rewards) => groupRelative(rewards, options),
+        (rewards) => groupBaselines(rewards, options),
+        options.turnRewards,
+      ),
     ),
   }),
 });
 
+interface GroupOptions {
+  readonly normalizeByStd: boolean;
+  readonly epsilon: number;
+}
+
 /** @returns one advantage per reward, in their order. */
-export function groupRelative(
+export function groupRelative(rewards: readonly number[], options: GroupOptions): number[] {
+  const baselines = groupBaselines(rewards, options);
+  return rewards.map((reward, i) => (reward - baselines[i]!.mean) / baselines[i]!.scale);
+}
+
+/** What each reward is compared with: the mean and the deviation of the group. */
+export function groupBaselines(
   rewards: readonly number[],
-  { normalizeByStd, epsilon }: { readonly normalizeByStd: boolean; readonly epsilon: number },
-): number[] {
+  { normalizeByStd, epsilon }: GroupOptions,
+): Baseline[] {
   const count = rewards.length;
-  if (rewards.every((reward) => reward === rewards[0])) return rewards.map(() => 0);
+  if (rewards.every((reward) => reward === rewards[0])) {
+    return rewards.map((reward) => ({ mean: reward, scale: 1 }));
+  }
   const mean = rewards.reduce((total, reward) => total + reward, 0) / count;
-  if (!normalizeByStd) return rewards.map((reward) => reward - mean);
+  if (!normalizeByStd) return rewards.map(() => ({ mean, scale: 1 }));
   const squares = rewards.reduce((total, reward) => total + (reward - mean) ** 2, 0);
   const scale = Math.sqrt(squares / (count - 1)) + epsilon;
-  return rewards.map((reward) => (reward - mean) / scale);
+  return rewards.map(() => ({ mean, scale }));
 }

@@ -10,18 +10,22 @@
 import { rolloutTokenCount } from "../../../rollout.ts";
 import { isFlat } from "../../statistics.ts";
 import { defineAdvantage } from "../advantage.ts";
+import { partsOfComparison } from "../parts.ts";
 
 export const opo = defineAdvantage({
   kind: "opo",
   options: {},
   comparesGroup: true,
   compute: (step) => ({
-    groups: step.map(({ rollouts }) =>
-      againstTokenMean(
-        rollouts.map(({ reward }) => reward),
-        rollouts.map(({ rollout }) => rolloutTokenCount(rollout)),
-      ).map((advantage) => ({ advantage })),
-    ),
+    groups: step.map(({ rollouts }) => {
+      const rewards = rollouts.map(({ reward }) => reward);
+      const counts = rollouts.map(({ rollout }) => rolloutTokenCount(rollout));
+      const baselines = tokenMeans(rewards, counts);
+      return rollouts.map((rewarded, i) => ({
+        advantage: rewarded.reward - baselines[i]!,
+        parts: partsOfComparison(rewarded, { mean: baselines[i]!, scale: 1 }),
+      }));
+    }),
   }),
 });
 
@@ -30,8 +34,14 @@ export const opo = defineAdvantage({
  * @returns one advantage per reward, in their order.
  */
 export function againstTokenMean(rewards: readonly number[], tokenCounts: readonly number[]): number[] {
+  const baselines = tokenMeans(rewards, tokenCounts);
+  return rewards.map((reward, i) => reward - baselines[i]!);
+}
+
+/** What each reward is compared with: the mean of the group, weighted by sampled tokens. */
+function tokenMeans(rewards: readonly number[], tokenCounts: readonly number[]): number[] {
   const total = tokenCounts.reduce((sum, count) => sum + count, 0);
-  if (total === 0 || isFlat(rewards)) return rewards.map(() => 0);
+  if (total === 0 || isFlat(rewards)) return [...rewards];
   const weighted = rewards.reduce((sum, reward, index) => sum + tokenCounts[index]! * reward, 0);
-  return rewards.map((reward) => reward - weighted / total);
+  return rewards.map(() => weighted / total);
 }

@@ -9,6 +9,7 @@
 
 import { isFlat } from "../../statistics.ts";
 import { defineAdvantage } from "../advantage.ts";
+import type { Baseline } from "../parts.ts";
 import { compareGroup, turnRewardsOption } from "../turn/turn-rewards.ts";
 
 export const rloo = defineAdvantage({
@@ -20,14 +21,20 @@ export const rloo = defineAdvantage({
   comparesGroup: true,
   turnKey: ({ turnRewards }) => (turnRewards === undefined ? undefined : "turnRewards"),
   compute: (step, { turnRewards }) => ({
-    groups: step.map((group) => compareGroup(group, leaveOneOut, turnRewards)),
+    groups: step.map((group) => compareGroup(group, leaveOneOut, meansOfOthers, turnRewards)),
   }),
 });
 
 /** @returns one advantage per reward, in their order. */
 export function leaveOneOut(rewards: readonly number[]): number[] {
-  if (isFlat(rewards)) return rewards.map(() => 0);
+  const baselines = meansOfOthers(rewards);
+  return rewards.map((reward, i) => reward - baselines[i]!.mean);
+}
+
+/** What each reward is compared with: the mean of the others. */
+function meansOfOthers(rewards: readonly number[]): Baseline[] {
+  if (isFlat(rewards)) return rewards.map((mean) => ({ mean, scale: 1 }));
   const sum = rewards.reduce((total, reward) => total + reward, 0);
   const others = rewards.length - 1;
-  return rewards.map((reward) => reward - (sum - reward) / others);
+  return rewards.map((reward) => ({ mean: (sum - reward) / others, scale: 1 }));
 }

@@ -9,6 +9,7 @@ import { z } from "zod";
 import { BrokenRecordError } from "../../../errors.ts";
 import { generalizedAdvantages } from "../../returns.ts";
 import { defineAdvantage, type RewardedRollout } from "../advantage.ts";
+import { partsOfRow } from "../parts.ts";
 import {
   creditOption,
   inRowOrder,
@@ -43,11 +44,28 @@ export const gae = defineAdvantage({
         return {
           ...rolloutAdvantageOf(row, rewarded.rollout, advantages),
           returns: inSampleOrder(row, returns),
+          parts: {
+            ...partsOfRow(rewarded, row, options.credit, (rewards) => followed(rewards, options)),
+            mean: inSampleOrder(row, takenOff(values, options)),
+          },
         };
       }),
     ),
   }),
 });
+
+type Decay = Parameters<typeof generalizedAdvantages>[2];
+
+/** [N] what rewards alone make of each token. */
+function followed(rewards: Float64Array, decay: Decay): readonly number[] {
+  return generalizedAdvantages(rewards, new Float64Array(rewards.length), decay).advantages;
+}
+
+/** [N] what the critic takes off at each token. */
+function takenOff(values: Float64Array, decay: Decay): Float64Array {
+  const { advantages } = generalizedAdvantages(new Float64Array(values.length), values, decay);
+  return Float64Array.from(advantages, (each) => -each);
+}
 
 function valuesOf({ rollout, values }: RewardedRollout): ArrayLike<number> {
   if (values !== undefined) return values;

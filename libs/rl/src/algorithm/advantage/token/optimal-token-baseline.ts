@@ -22,9 +22,11 @@ import {
   type RewardedRollout,
   type StepAdvantages,
 } from "../advantage.ts";
+import { partsOfRow } from "../parts.ts";
 import {
   creditOption,
   inRowOrder,
+  inSampleOrder,
   readsRewardByCredit,
   rolloutAdvantageOf,
   type TokenCredit,
@@ -76,9 +78,19 @@ export function againstOptimalBaselines(
           positions: positionsOf(row, rewarded.rollout),
         };
       });
-      return distancesFromBaselines(group, options).map((advantages, index) =>
-        rolloutAdvantageOf(rows[index]!, rollouts[index]!.rollout, advantages),
-      );
+      return distancesFromBaselines(group, options).map((advantages, index) => {
+        const row = rows[index]!;
+        const rewarded = rollouts[index]!;
+        const { returns } = group[index]!;
+        const means = advantages.map((advantage, token) => returns[token]! - advantage);
+        return {
+          ...rolloutAdvantageOf(row, rewarded.rollout, advantages),
+          parts: {
+            ...partsOfRow(rewarded, row, options.credit, (rewards) => discountedReturns(rewards, 1)),
+            mean: inSampleOrder(row, means),
+          },
+        };
+      });
     }),
   };
 }

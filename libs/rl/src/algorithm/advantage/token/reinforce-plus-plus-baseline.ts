@@ -16,7 +16,8 @@ export const reinforcePlusPlusBaseline = defineAdvantage({
   options: {},
   comparesGroup: true,
   whitens: true,
-  compute: (step) => compareRewards(step, againstMean),
+  compute: (step) =>
+    compareRewards(step, againstMean, (rewards) => rewards.map(() => ({ mean: meanOf(rewards), scale: 1 }))),
 });
 
 function againstMean(rewards: readonly number[]): number[] {

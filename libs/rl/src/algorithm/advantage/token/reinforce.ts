@@ -10,6 +10,7 @@
 import { z } from "zod";
 import { discountedReturns } from "../../returns.ts";
 import { defineAdvantage } from "../advantage.ts";
+import { partsOfRow } from "../parts.ts";
 import {
   creditOption,
   readsRewardByCredit,
@@ -33,7 +34,10 @@ export const reinforce = defineAdvantage({
     groups: step.map(({ rollouts }) =>
       rollouts.map((rewarded) => {
         const row = tokenRowOf(rewarded, credit);
-        return rolloutAdvantageOf(row, rewarded.rollout, discountedReturns(row.rewards, gamma));
+        return {
+          ...rolloutAdvantageOf(row, rewarded.rollout, discountedReturns(row.rewards, gamma)),
+          parts: partsOfRow(rewarded, row, credit, (rewards) => discountedReturns(rewards, gamma)),
+        };
       }),
     ),
   }),

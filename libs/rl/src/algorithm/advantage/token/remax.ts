@@ -11,6 +11,7 @@
 import { BrokenRecordError } from "../../../errors.ts";
 import { discountedReturns } from "../../returns.ts";
 import { defineAdvantage } from "../advantage.ts";
+import { partsOfRow } from "../parts.ts";
 import {
   creditOption,
   readsRewardByCredit,
@@ -36,11 +37,14 @@ export const remax = defineAdvantage({
       return rollouts.map((rewarded) => {
         const row = tokenRowOf(rewarded, credit);
         const returns = discountedReturns(row.rewards, 1);
-        return rolloutAdvantageOf(
-          row,
-          rewarded.rollout,
-          returns.map((each) => each - baselineReward),
-        );
+        const advantages = returns.map((each) => each - baselineReward);
+        return {
+          ...rolloutAdvantageOf(row, rewarded.rollout, advantages),
+          parts: {
+            ...partsOfRow(rewarded, row, credit, (rewards) => discountedReturns(rewards, 1)),
+            mean: baselineReward,
+          },
+        };
       });
     }),
   }),

@@ -10,6 +10,7 @@
 import { z } from "zod";
 import { discountedReturns } from "../../returns.ts";
 import { defineAdvantage } from "../advantage.ts";
+import { partsOfRow } from "../parts.ts";
 import {
   creditOption,
   readsRewardByCredit,
@@ -34,7 +35,12 @@ export const agenticReinforce = defineAdvantage({
     groups: step.map(({ rollouts }) =>
       rollouts.map((rewarded) => {
         const row = tokenRowOf(rewarded, credit);
-        return rolloutAdvantageOf(row, rewarded.rollout, segmentReturns(row, gamma));
+        return {
+          ...rolloutAdvantageOf(row, rewarded.rollout, segmentReturns(row, gamma)),
+          parts: partsOfRow(rewarded, row, credit, (rewards) =>
+            segmentReturns({ turns: row.turns, rewards }, gamma),
+          ),
+        };
       }),
     ),
   }),

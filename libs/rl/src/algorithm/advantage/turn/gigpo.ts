@@ -14,8 +14,9 @@
 import { z } from "zod";
 import { turnStatesOf } from "../../../turn-states.ts";
 import { defineAdvantage } from "../advantage.ts";
-import { groupRelative } from "../group/grpo.ts";
-import { compareTurns, sizesOfStates, type TurnedRollout } from "./turn-rewards.ts";
+import { groupBaselines, groupRelative } from "../group/grpo.ts";
+import { partsOfComparison } from "../parts.ts";
+import { compareTurns, sizesOfStates, type TurnedRollout, turnsPart } from "./turn-rewards.ts";
 
 export const gigpo = defineAdvantage({
   kind: "gigpo",
@@ -48,7 +49,18 @@ export const gigpo = defineAdvantage({
       );
       sizes.push(...sizesOfStates(turned));
       const turnAdvantages = compareTurns(turned, options, compare);
-      return episodes.map((advantage, index) => ({ advantage, turnAdvantages: turnAdvantages[index]! }));
+      const baselines = groupBaselines(
+        rollouts.map(({ reward }) => reward),
+        options,
+      );
+      return episodes.map((advantage, index) => ({
+        advantage,
+        turnAdvantages: turnAdvantages[index]!,
+        parts: {
+          ...partsOfComparison(rollouts[index]!, baselines[index]!, options.episodeWeight),
+          turns: turnsPart(rollouts[index]!, advantage, turnAdvantages[index]!, options.episodeWeight),
+        },
+      }));
     });
     return { groups, metrics: figuresOf(sizes) };
   },

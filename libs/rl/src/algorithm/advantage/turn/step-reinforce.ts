@@ -10,7 +10,13 @@
 import { z } from "zod";
 import { discountedReturns } from "../../returns.ts";
 import { type NormalizeOptions, normalizeRewards, normalizeShape } from "../../reward/normalize.ts";
-import { defineAdvantage, type RewardedGroup, type RewardedRollout } from "../advantage.ts";
+import {
+  type AdvantageParts,
+  defineAdvantage,
+  type RewardedGroup,
+  type RewardedRollout,
+} from "../advantage.ts";
+import { tokensOfTurns } from "../parts.ts";
 
 export const stepReinforce = defineAdvantage({
   kind: "step_reinforce",
@@ -29,16 +35,25 @@ export const stepReinforce = defineAdvantage({
     );
     const compared = normalizeNested(step, returns, normalize);
     return {
-      groups: compared.map((group) =>
-        group.map((turnAdvantages) => ({
+      groups: compared.map((group, at) =>
+        group.map((turnAdvantages, i) => ({
           advantage:
             turnAdvantages.reduce((sum, each) => sum + each, 0) / Math.max(1, turnAdvantages.length) + 0,
           turnAdvantages,
+          parts: partsOf(step[at]!.rollouts[i]!, turnAdvantages),
         })),
       ),
     };
   },
 });
+
+/** All is the turns' part, but where the outcome of the rollout is worth a fixed reward. */
+function partsOf(
+  { rollout, turnRewards }: RewardedRollout,
+  turnAdvantages: readonly number[],
+): AdvantageParts {
+  return turnRewards === undefined ? {} : { turns: tokensOfTurns(rollout, turnAdvantages, 0) };
+}
 
 function turnRewardsOf({ rollout, reward, turnRewards }: RewardedRollout): readonly number[] {
   if (turnRewards !== undefined) return turnRewards;

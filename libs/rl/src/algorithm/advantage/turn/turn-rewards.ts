@@ -12,7 +12,8 @@
 
 import { z } from "zod";
 import { discountedReturns } from "../../returns.ts";
-import type { RewardedGroup, RolloutAdvantage } from "../advantage.ts";
+import type { RewardedGroup, RewardedRollout, RolloutAdvantage } from "../advantage.ts";
+import { type Baseline, partsOfComparison, tokensOfTurns } from "../parts.ts";
 
 /** The option `turnRewards` of advantages that compare the rollouts of a group. */
 export const turnRewardsOption = z
@@ -31,21 +32,51 @@ export type TurnRewardOptions = NonNullable<z.output<typeof turnRewardsOption>>;
 /** Compares numbers of rollouts of one group, such as their rewards. @returns one advantage per number, in their order. */
 export type Comparison = (values: readonly number[]) => readonly number[];
 
-/** The advantages of a group by a comparison of its rewards and, with `turnRewards`, of its turns' returns. */
+/**
+ * The advantages of a group by a comparison of its rewards and, with `turnRewards`, of its turns' returns.
+ * @param baselines what each reward is compared with, for the record.
+ */
 export function compareGroup(
   { rollouts }: RewardedGroup,
   compare: Comparison,
+  baselines: (values: readonly number[]) => readonly Baseline[],
   turnRewards: TurnRewardOptions | undefined,
 ): RolloutAdvantage[] {
-  const advantages = compare(rollouts.map(({ reward }) => reward)).map((advantage) => ({ advantage }));
-  if (turnRewards === undefined) return advantages;
+  const values = rollouts.map(({ reward }) => reward);
+  const comparedWith = baselines(values);
+  const parts = rollouts.map((rewarded, i) =>
+    partsOfComparison(rewarded, comparedWith[i]!, turnRewards?.episodeWeight),
+  );
+  const advantages = compare(values).map((advantage) => ({ advantage }));
+  if (turnRewards === undefined) return advantages.map((each, i) => ({ ...each, parts: parts[i]! }));
   const turned = rollouts.map(({ rollout, turnRewards: rewards }, i) => ({
     advantage: advantages[i]!.advantage,
     turnRewards: rewards,
     turnCount: rollout.turnCount,
   }));
   const turnAdvantages = compareTurns(turned, turnRewards, compare);
-  return advantages.map((each, i) => ({ ...each, turnAdvantages: turnAdvantages[i]! }));
+  return advantages.map((each, i) => ({
+    ...each,
+    turnAdvantages: turnAdvantages[i]!,
+    parts: {
+      ...parts[i]!,
+      turns: turnsPart(rollouts[i]!, each.advantage, turnAdvantages[i]!, turnRewards.episodeWeight),
+    },
+  }));
+}
+
+/** [N] the turns' part of the advantages of a rollout's tokens. */
+export function turnsPart(
+  { rollout }: RewardedRollout,
+  advantage: number,
+  turnAdvantages: readonly number[],
+  episodeWeight: number,
+): Float64Array {
+  return tokensOfTurns(
+    rollout,
+    turnAdvantages.map((each) => each - episodeWeight * advantage),
+    0,
+  );
 }
 
 /** One rollout of a group. */
