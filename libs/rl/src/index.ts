@@ -15,6 +15,7 @@ export {
   UserAdvantageError,
 } from "./algorithm/advantage/module.ts";
 export { advantagesOfSample, hasAdvantage } from "./algorithm/advantage/of-tokens.ts";
+export { tokensOfAdvantage } from "./algorithm/advantage/parts.ts";
 export type { AdvantageConfig } from "./algorithm/advantage/registry.ts";
 export {
   comparesGroup,
@@ -100,6 +101,21 @@ export {
 } from "./curriculum.ts";
 export { BrokenRecordError } from "./errors.ts";
 export { FinishReason, type Generation, OnNewVersion, Quantization, readFinishReason } from "./generation.ts";
+export { canonicalJson } from "./ledger/canonical-json.ts";
+export {
+  CHAIN_FORMAT,
+  ChainCheck,
+  type ChainedLeftOut,
+  type ChainedRollout,
+  type ChainRow,
+  type CheckedChain,
+  digestsOf,
+  type RowDigests,
+  type StepContent,
+  sha256,
+} from "./ledger/chain.ts";
+export { rolloutDigests } from "./ledger/rollout-digests.ts";
+export { comparableSettings, settingsDigest } from "./ledger/settings.ts";
 export { addEvaluationMetrics, type PassRule, passAtK } from "./metrics/evaluation-metrics.ts";
 export { MetricSet, Reduction } from "./metrics/reduction.ts";
 export { addRolloutMetrics } from "./metrics/rollout-metrics.ts";

@@ -14,9 +14,11 @@ import type { Logger } from "@hone/telemetry";
 import { loadTokenizer } from "@hone/tokenizer";
 import { readTrainerConfig, type TrainerServiceConfig } from "./config.ts";
 import { createCritic, createEngine, createLearners, createTeachers } from "./create-engine.ts";
+import { readChain } from "./db/chain-rows.ts";
 import { LedgerRows } from "./db/ledger-rows.ts";
 import { migrations } from "./db/migrations.ts";
 import { RunRows } from "./db/run-rows.ts";
+import { readGradient, readTokens } from "./db/token-rows.ts";
 import { Admission } from "./domain/admission/admission.ts";
 import { RunSupervisor } from "./domain/run/run-supervisor.ts";
 import { loadUserModules, userModuleProblems } from "./domain/run/user-modules.ts";
@@ -27,6 +29,7 @@ import { memoryProblems } from "./engine-memory.ts";
 import { findModels } from "./find-models.ts";
 import { TorchFinder } from "./fsdp/find-torch.ts";
 import { TorchNodes } from "./fsdp/torch-nodes.ts";
+import { answerLedger } from "./nats/answer-ledger.ts";
 import { DatasetClient } from "./nats/dataset-client.ts";
 import { EventPublisher } from "./nats/event-publisher.ts";
 import { GroupJudgeClient } from "./nats/group-judge-client.ts";
@@ -122,6 +125,14 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
       onResumed: (run) => supervisor.takeUp(run.runId),
       logger,
     });
+    responders.push(
+      answerLedger(bus, {
+        readChain: (runId, from) => readChain(database, runId, from),
+        readGradient: (runId, step) => readGradient(database, runId, step),
+        readTokens: (runId, slot) => readTokens(database, runId, slot),
+        logger,
+      }),
+    );
     return {
       readiness: () => READY,
       drain: async () => {

@@ -4,11 +4,11 @@
  * L1: a commit is one transaction: ledger rows, step row and the run's version, all or nothing.
  * L2: it takes effect only where the owner's epoch and version k-1 are still current, or no version where the run begins with k.
  * L3: (run, slot, role) is unique: a rollout that was trained, or a role's part of one, cannot be in a second commit.
+ * L5: each step's row is a link of the chain, and the records of its tokens are written in the same transaction.
  * L4: a group of an asynchronous run is trained or given up once, and only while it is open.
  */
 
-import { compareSlots, parseSlotKey, slotKey } from "@hone/core";
-import { rolloutTokenCount, versionRange } from "@hone/rl";
+import { compareSlots, parseSlotKey } from "@hone/core";
 import { and, asc, type Database, eq, gt, isNull, max, or, query, sql, transaction } from "@hone/storage";
 import { type Recovery, type RunRecord, RunStage } from "../domain/run/run-record.ts";
 import type {
@@ -23,10 +23,11 @@ import type {
   TaskVisitRow,
   TrainedRollout,
 } from "../domain/step/ledger.ts";
+import { linkOf } from "./chain-rows.ts";
 import { RunRows } from "./run-rows.ts";
 import { evaluations, groups, ledger, runs, steps, visits } from "./schema.ts";
-
-type LedgerColumn = (typeof ledger)["_"]["columns"][keyof (typeof ledger)["_"]["columns"]]["_"]["name"];
+import { insertTokens } from "./token-rows.ts";
+import { fromBytes, trainedRow } from "./trained-rows.ts";
 
 export class LedgerRows implements RunLedger {
   readonly #database: Database;
@@ -98,12 +99,16 @@ export class LedgerRows implements RunLedger {
           .where(and(eq(runs.runId, runId), eq(runs.epoch, epoch), eq(runs.stage, RunStage.active), previous))
           .returning({ runId: runs.runId });
         if (changed.length === 0) return false; // L2
-        await tx.insert(steps).values({ runId, version, epoch, stateFolder, stateDigest, metrics, troubles });
+        const trained = commit.trained.map((credited) => trainedRow(commit, credited));
+        const chain = await linkOf(tx, commit, trained);
+        await tx
+          .insert(steps)
+          .values({ runId, version, epoch, stateFolder, stateDigest, metrics, troubles, chain });
         // One parameter for all rows: thousands of parameters cost more than the rows themselves.
-        const rows = JSON.stringify(commit.trained.map((credited) => rowOf(commit, credited)));
         await tx.execute(
-          sql`insert into ledger select * from json_populate_recordset(null::ledger, ${rows}::json)`,
+          sql`insert into ledger select * from json_populate_recordset(null::ledger, ${JSON.stringify(trained)}::json)`,
         );
+        if (commit.tokens !== undefined) await insertTokens(tx, runId, version, commit.tokens);
         if (commit.visits !== undefined && commit.visits.length > 0) {
           await tx
             .insert(visits)
@@ -350,47 +355,4 @@ function isListedAndOpen(runId: string, list: string) {
   const listed = sql.identifier(list);
   return sql`groups.run_id = ${runId} and groups.step = ${listed}.step and groups.task = ${listed}.task
     and groups.trained_by is null and not groups.is_given_up`;
-}
-
-/** A row of the ledger, keyed by column names. */
-function rowOf(
-  commit: Commit,
-  { rollout, reward, advantage, turnAdvantages, tokenAdvantages, returns }: Commit["trained"][number],
-): Record<LedgerColumn, string | number | null | readonly number[]> {
-  const versions = versionRange(rollout);
-  return {
-    run_id: commit.runId,
-    slot: slotKey(rollout.slot),
-    role: rollout.role ?? "",
-    version: commit.version,
-    attempt: rollout.attempt,
-    outcome: rollout.outcome,
-    sample_count: rollout.samples.length,
-    sampled_tokens: rolloutTokenCount(rollout),
-    lowest_version: versions?.lowest ?? null,
-    highest_version: versions?.highest ?? null,
-    reward,
-    advantage,
-    sequence: rollout.sequence,
-    state_digest: commit.stateDigest,
-    turn_advantages: turnAdvantages ?? null,
-    token_advantages: tokenAdvantages === undefined ? null : toBytes(tokenAdvantages),
-    token_returns: returns === undefined ? null : toBytes(returns),
-  };
-}
-
-/** As float32, which is what engines are given: the text of a bytea. */
-function toBytes(values: Float64Array): string {
-  const bytes = Buffer.alloc(values.length * Float32Array.BYTES_PER_ELEMENT);
-  values.forEach((value, index) => {
-    bytes.writeFloatLE(value, index * Float32Array.BYTES_PER_ELEMENT);
-  });
-  return `\\x${bytes.toString("hex")}`;
-}
-
-function fromBytes(bytes: Uint8Array): Float64Array {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return Float64Array.from({ length: bytes.length / Float32Array.BYTES_PER_ELEMENT }, (_, index) =>
-    view.getFloat32(index * Float32Array.BYTES_PER_ELEMENT, true),
-  );
 }

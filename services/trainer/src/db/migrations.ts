@@ -162,4 +162,34 @@ alter table ledger
   drop constraint ledger_pkey,
   add primary key (run_id, slot, role)`,
   },
+  {
+    id: 14,
+    name: "chain-of-steps",
+    sql: `
+alter table steps add column chain jsonb;
+alter table ledger
+  add column prompt_digest text,
+  add column tokens_digest text,
+  add column logprobs_digest text`,
+  },
+  {
+    id: 15,
+    name: "records-of-trained-tokens",
+    sql: `
+create table gradients (
+  run_id text not null references runs on delete cascade,
+  version integer not null,
+  summary jsonb not null,
+  bytes bigint not null,
+  primary key (run_id, version)
+);
+create table token_records (
+  run_id text not null references runs on delete cascade,
+  slot text not null,
+  version integer not null,
+  record bytea not null,
+  primary key (run_id, slot)
+);
+create index token_records_by_version on token_records (run_id, version)`,
+  },
 ];

@@ -4,6 +4,8 @@
  *   runs          one row per run: its file, its owner, the last committed version
  *   ledger        one row per trained rollout, or per role's part of one; unique, so none is trained twice
  *   steps         one row per committed version, with its metrics
+ *   gradients     one row per committed step, with what made its gradient
+ *   token_records one row per trained rollout whose tokens are recorded, until the records take too much room
  *   visits        one row per task of a committed step, where the run has a curriculum
  *   groups        one row per group of an asynchronous run, from when it is asked for
  *   evaluations   one row per version and mode
@@ -21,6 +23,7 @@ import {
   text,
   timestamp,
 } from "@hone/storage";
+import type { StepGradient } from "../domain/record/rollout-tokens.ts";
 import type { GatheredTroubles } from "../domain/report/run-status.ts";
 
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => "bytea" });
@@ -89,9 +92,37 @@ export const ledger = pgTable(
     tokenAdvantages: bytea("token_advantages"),
     /** What the critic is to predict at each sampled token, in the same form; null = no critic was trained. */
     tokenReturns: bytea("token_returns"),
+    /** Digests of what its model was shown, of all its tokens and of their log-probabilities; null in older rows. */
+    promptDigest: text("prompt_digest"),
+    tokensDigest: text("tokens_digest"),
+    logprobsDigest: text("logprobs_digest"),
   },
   (table) => [primaryKey({ columns: [table.runId, table.slot, table.role] })],
 );
+
+/** What a row of `steps` holds beside what it had before there was a chain. */
+export interface ChainColumns {
+  readonly format: number;
+  /** Digest of the row before; empty for the first. */
+  readonly previous: string;
+  readonly contentDigest: string;
+  readonly rowDigest: string;
+  readonly settings: string;
+  readonly tokenizer: string;
+  readonly arithmetic: string;
+  /** Digest of the weights before and after the step. */
+  readonly before: string;
+  readonly after: string;
+  /** SHA-256 of every file of the state that the commit wrote, the optimizer's among them where it was written. */
+  readonly files: Readonly<Record<string, string>>;
+  readonly leftOut: readonly {
+    readonly slot: string;
+    readonly attempt: number;
+    readonly outcome: string;
+    readonly why: string;
+    readonly reason: string;
+  }[];
+}
 
 export const steps = pgTable(
   "steps",
@@ -105,8 +136,36 @@ export const steps = pgTable(
     /** What went wrong in its rollouts; null = nothing did. */
     troubles: jsonb("troubles").$type<GatheredTroubles>(),
     committedAt: timestamp("committed_at", { withTimezone: true }).notNull().defaultNow(),
+    /** The row as a link of the chain (libs/rl/src/ledger/chain.ts); null in rows that are older than the chain. */
+    chain: jsonb("chain").$type<ChainColumns>(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.version] })],
+);
+
+/** What made the gradient of a step. */
+export const gradients = pgTable(
+  "gradients",
+  {
+    runId: text("run_id").notNull(),
+    version: integer("version").notNull(),
+    summary: jsonb("summary").$type<StepGradient>().notNull(),
+    /** Bytes of the step's rows in `token_records`; 0 once they were removed. */
+    bytes: bigint("bytes", { mode: "number" }).notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.version] })],
+);
+
+/** The trained tokens of a rollout. */
+export const tokenRecords = pgTable(
+  "token_records",
+  {
+    runId: text("run_id").notNull(),
+    slot: text("slot").notNull(),
+    version: integer("version").notNull(),
+    /** hone.ledger.v1.TokenRecord. */
+    record: bytea("record").notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.runId, table.slot] })],
 );
 
 export const evaluations = pgTable(

@@ -166,6 +166,9 @@ const RUN_ID = /^[a-z0-9-]{1,64}$/;
 /** More steps ahead would hold more rollouts than the queue and the stream are made for. */
 const MAX_STALENESS = 64;
 
+/** A step's records are one statement of the commit: at 60 bytes a token this is 60 MB. */
+const MAX_RECORDED_TOKENS = 1_000_000;
+
 const trainer = z.strictObject({
   engine: z.discriminatedUnion("kind", [onnxEngine, fsdpEngine]).prefault({ kind: "onnx" }),
   steps: wholeNumber.min(0).max(10_000_000),
@@ -191,6 +194,19 @@ const trainer = z.strictObject({
   keepRollouts: z.boolean().default(false),
   /** Steps between two whole states that are kept, so that `hone replay` can begin at a later step; 0 = none. */
   keepStates: wholeNumber.min(0).default(0),
+  /** What is recorded of trained tokens, from their advantage to what they add to the gradient. */
+  tokenRecord: z
+    .strictObject({
+      /** Tokens of a step, counted once for each epoch, up to which every rollout is recorded token by token; of larger steps
+       * whole rollouts are drawn. 0 = nothing is recorded. */
+      tokensPerStep: wholeNumber.min(0).max(MAX_RECORDED_TOKENS).default(8_192),
+      /** Bytes that the records of the run may take; beyond them those of the oldest steps are removed. */
+      maxBytes: wholeNumber
+        .min(2 ** 20)
+        .max(2 ** 34)
+        .default(64 * 2 ** 20),
+    })
+    .prefault({}),
   /** Steps between two saved states with the optimizer; after a restart the steps since the last one are replayed. Default: by size. */
   stateEvery: wholeNumber.min(1).max(1_000).optional(),
   eval: z

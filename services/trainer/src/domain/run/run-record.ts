@@ -62,6 +62,8 @@ export interface RunRecord {
 export interface RunProgress {
   /** Last committed version; undefined before version 0. Only a commit changes it. */
   version: number | undefined;
+  /** Digest of the weights of `version`; empty before the first. */
+  weightsDigest: string;
   /** Version of the engine's weights: behind `version` while steps are replayed. */
   trained: number | undefined;
   /** The state from which a restart goes on, as the database has it. */

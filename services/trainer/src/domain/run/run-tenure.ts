@@ -162,6 +162,7 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
   using _observing = observeRun(() => reporter.status);
   const progress: RunProgress = {
     version: run.version,
+    weightsDigest: run.version === undefined ? "" : run.stateDigest,
     trained: run.recovery?.version,
     recovery: run.recovery,
     neededFrom: run.nextSequence,

@@ -17,6 +17,7 @@ import { criticWriter } from "../critic/critic-state.ts";
 import { OwnershipLostError } from "../errors.ts";
 import { keepEarlier } from "../learners/keep-earlier.ts";
 import { learnersWriter, servedLearners } from "../learners/learner-state.ts";
+import { identityOf } from "../record/run-identity.ts";
 import type { GatheredTroubles } from "../report/run-status.ts";
 import { RunPhase } from "../report/run-status.ts";
 import { WaitOwner } from "../report/wait.ts";
@@ -33,6 +34,10 @@ export interface VersionToCommit {
   readonly trained: Commit["trained"];
   readonly metrics: Readonly<Record<string, number>>;
   readonly troubles?: GatheredTroubles | undefined;
+  /** Rollouts that were played and not trained. @default none */
+  readonly leftOut?: Commit["leftOut"];
+  /** What its tokens added to the gradient; absent = it is not recorded. */
+  readonly tokens?: Commit["tokens"];
   /** Bytes that the episodes of the step take in the stream. @default 0 */
   readonly stepBytes?: number;
   /** Present if the tasks of later steps depend on them. */
@@ -60,7 +65,17 @@ type CommitContext = Pick<
 /** Makes a version durable and publishes it. @throws {OwnershipLostError} when this owner's epoch is over. */
 export async function commitVersion(
   context: CommitContext,
-  { version, trained, metrics, troubles, stepBytes = 0, visits, taken }: VersionToCommit,
+  {
+    version,
+    trained,
+    metrics,
+    troubles,
+    leftOut = [],
+    tokens,
+    stepBytes = 0,
+    visits,
+    taken,
+  }: VersionToCommit,
 ): Promise<{ commitMs: number; publishMs: number }> {
   const { run, engine, folders, inbox, reporter, progress } = context;
   const began = performance.now();
@@ -86,6 +101,10 @@ export async function commitVersion(
     isWhole,
     arithmetic: engine.arithmetic,
     trained,
+    leftOut,
+    identity: await identityOf(context),
+    weightsBefore: progress.weightsDigest,
+    tokens,
     metrics,
     troubles,
     ...(visits !== undefined && { visits }),
@@ -96,6 +115,7 @@ export async function commitVersion(
     commitOnce(context, commit),
   ); // 2
   progress.version = version;
+  progress.weightsDigest = digest;
   progress.trained = version;
   context.openGroups?.take(taken ?? []);
   progress.neededFrom = commit.nextSequence;

@@ -112,6 +112,7 @@ function correctMinibatch(
         ...planned,
         ...(isOldRecomputed && { oldLogprobs }),
         weights: factors.map((factor) => factor * weight),
+        corrections: factors,
       };
     }),
   };

@@ -7,6 +7,7 @@ import { isWarmingCritic } from "../critic/critic-settings.ts";
 import { trainCritic } from "../critic/train-critic.ts";
 import { runOfLearner } from "../learners/learner.ts";
 import { learningRoles } from "../learners/lessons.ts";
+import type { TokenRecorder } from "../record/token-recorder.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { correctPlan } from "./correct-plan.ts";
 import { type Optimised, optimise } from "./optimise.ts";
@@ -42,13 +43,15 @@ export interface StepLessons {
   readonly credit: Credit;
   /** What the critic expected of its rollouts before the step; undefined where the run has no critic. */
   readonly values: ReadonlyMap<Rollout, Float32Array> | undefined;
+  /** Notes what each token adds to the gradient; absent = nobody does. */
+  readonly recorder?: TokenRecorder | undefined;
 }
 
 /** Trains on a step's rollouts. @param metrics get the figures of the updates. */
 export async function learn(
   context: LearnContext,
   step: number,
-  { credit, values }: StepLessons,
+  { credit, values, recorder }: StepLessons,
   metrics: MetricSet,
 ): Promise<Optimised> {
   const { run, engine, critic, own, signal } = context;
@@ -62,7 +65,7 @@ export async function learn(
   );
   const supervised = isWarming ? undefined : await context.supervised.batches(step);
   const plan = await correctPlan(engine, run.config, planned, metrics, onCall);
-  const means = { engine, config: run.config, ownLoss: own.loss, supervised };
+  const means = { engine, config: run.config, ownLoss: own.loss, supervised, recorder };
   return optimise(means, step, plan, metrics, onCall);
 }
 

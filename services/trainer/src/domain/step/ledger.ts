@@ -2,6 +2,9 @@
 
 import type { Slot } from "@hone/core";
 import type { CreditedRollout, TaskVisit } from "@hone/rl";
+import type { LeftOutRollout } from "../record/left-out.ts";
+import type { StepTokens } from "../record/rollout-tokens.ts";
+import type { RunIdentity } from "../record/run-identity.ts";
 import type { EvaluationMode } from "../report/run-event.ts";
 import type { GatheredTroubles } from "../report/run-status.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
@@ -84,6 +87,14 @@ export interface Commit {
   readonly arithmetic: string;
   /** One row of the ledger each. */
   readonly trained: readonly CreditedRollout<ScoredRollout>[];
+  /** Rollouts that the step played and did not train, in order of their slots. */
+  readonly leftOut: readonly LeftOutRollout[];
+  /** By what the row of the chain names the run. */
+  readonly identity: RunIdentity;
+  /** Digest of the weights that the step began with; empty where the run begins with this version. */
+  readonly weightsBefore: string;
+  /** What its tokens added to the gradient; absent = it is not recorded. */
+  readonly tokens?: StepTokens | undefined;
   readonly metrics: Readonly<Record<string, number>>;
   /** Failures in the step's rollouts; absent = nothing went wrong. */
   readonly troubles?: GatheredTroubles | undefined;

@@ -25,6 +25,7 @@ import {
   type Sample,
 } from "@hone/rl";
 import type { TrainingSample } from "@hone/train";
+import type { TokenRecorder } from "../record/token-recorder.ts";
 import { updateOptimizer } from "./optimizer-settings.ts";
 import type { Minibatch, MinibatchResult, SampleScores, TrainingEngine } from "./training-engine.ts";
 import type { PlannedMinibatch, PlannedSample } from "./training-plan.ts";
@@ -52,11 +53,13 @@ export interface OptimiseContext {
   readonly ownLoss?: Expression | undefined;
   /** What each update imitates, in the order of the updates; absent = nothing. */
   readonly supervised?: readonly (readonly TrainingSample[])[] | undefined;
+  /** Notes what each token adds to the gradient; absent = nobody does. */
+  readonly recorder?: TokenRecorder | undefined;
 }
 
 /** Trains on the plan of a step. `onUpdate` is called between two calls of the engine, and may throw to stop. */
 export async function optimise(
-  { engine, config, ownLoss, supervised }: OptimiseContext,
+  { engine, config, ownLoss, supervised, recorder }: OptimiseContext,
   step: number,
   plan: readonly PlannedMinibatch[],
   metrics: MetricSet,
@@ -68,6 +71,7 @@ export async function optimise(
   const readsReward = inputsOf(objective.terms).includes("reward");
   const reference = kl.coefficient === 0 ? undefined : await referenceOf(engine, config, plan, onUpdate);
   const figures = new Map<PlannedSample["credited"], RolloutFigures>();
+  recorder?.begin(plan);
   let updateCount = 0;
   let isMismatchKnown = false;
   for (let epoch = 0; epoch < epochs; epoch++) {
@@ -114,6 +118,7 @@ export async function optimise(
       metrics.add("grad_norm/max", Reduction.max, result.gradNorm);
       metrics.add("learning_rate", Reduction.last, adamW.learningRate);
       addTokenFigures(metrics, figures, samples, { ...result, selected }, objective);
+      recorder?.add({ epoch, minibatch: index, samples, result, objective, selected, reference });
       addImitation(metrics, result);
       if (reference !== undefined) addKl(metrics, estimateOf(kl.kind), samples, result, reference);
       onUpdate();

@@ -1,6 +1,7 @@
 /** One step: tasks, rollouts, credit, optimizer, commit. */
 
 import { curriculaOf } from "@hone/config";
+import { slotKey } from "@hone/core";
 import {
   addRolloutMetrics,
   addStaleness,
@@ -28,6 +29,8 @@ import {
   rolloutsOf,
 } from "../groups/played-groups.ts";
 import { type Lesson, lessonsOf } from "../learners/lessons.ts";
+import { leftOutOf } from "../record/left-out.ts";
+import { openTokenRecorder, type TokenRecorder } from "../record/token-recorder.ts";
 import { addPartMetrics } from "../report/part-metrics.ts";
 import { addRoleMetrics } from "../report/role-metrics.ts";
 import { countStepPhase } from "../report/run-metrics.ts";
@@ -85,8 +88,9 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   if (run.config.replay === undefined)
     await context.deadlines.addFigures(metrics, step, rolloutsOf(groups.played));
   if (groups.asynchronous) addStalenessMetrics(metrics, step, trainable, groups.asynchronous);
+  const recorder = openTokenRecorder(context.run);
   const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>
-    learnLessons(step, lessons, metrics),
+    learnLessons(step, lessons, recorder, metrics),
   );
   metrics.add("updates", Reduction.sum, optimised.updateCount);
   const trained = performance.now();
@@ -109,6 +113,8 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
       trained: lessons.flatMap(({ credit }) => credit.groups).flatMap(({ rollouts }) => rollouts),
       metrics: metrics.toRecord(),
       troubles,
+      leftOut: leftOutOf(context.run, groups, { leftOut: wholeLeftOut(lessons) }),
+      tokens: recorder?.finish(),
       stepBytes: episodeBytes(rolloutsOf(groups.played)),
       ...(visits !== undefined && { visits }),
       ...(openGroups && { taken: groups.asynchronous?.taken ?? [] }),
@@ -160,12 +166,15 @@ async function creditLesson(
 async function learnLessons(
   step: number,
   lessons: readonly CreditedLesson[],
+  recorder: TokenRecorder | undefined,
   metrics: MetricSet,
 ): Promise<Optimised> {
   const figures: Optimised["figures"][] = [];
   let updateCount = 0;
   for (const { policy, means, credit, values, metrics: own } of lessons) {
-    const optimised = await learn(means, step, { credit, values }, own);
+    // The tokens of the run's own policy are recorded.
+    const lesson = { credit, values, ...(policy === undefined && { recorder }) };
+    const optimised = await learn(means, step, lesson, own);
     figures.push(optimised.figures);
     updateCount += optimised.updateCount;
     const area = policy === undefined ? "" : `policy/${policy}/`;
@@ -182,6 +191,17 @@ function groupsOfStep(context: StepContext, step: number, parent: Context): Prom
   if (run.config.replay !== undefined) return recallGroups(context, step);
   if (openGroups === undefined) return playGroups(context, step, parent);
   return playOpenGroups({ ...context, openGroups }, step, parent);
+}
+
+/** The rollouts of which no part is trained. */
+function wholeLeftOut(lessons: readonly CreditedLesson[]): ScoredRollout[] {
+  const bySlot = new Map(
+    lessons.flatMap(({ credit }) => credit.leftOut).map((rollout) => [slotKey(rollout.slot), rollout]),
+  );
+  for (const { rollouts } of lessons.flatMap(({ credit }) => credit.groups)) {
+    for (const { rollout } of rollouts) bySlot.delete(slotKey(rollout.slot));
+  }
+  return [...bySlot.values()];
 }
 
 /** Publishes what the step did. A failure here cannot undo the step. */

@@ -31,6 +31,8 @@ export interface PlannedSample {
   readonly oldLogprobs: ArrayLike<number>;
   /** [N] loss weight of each sampled token. */
   readonly weights: Float32Array;
+  /** [N] the correction's factor, a part of the weight; absent = the run has none. */
+  readonly corrections?: Float32Array;
 }
 
 export interface PlannedMinibatch {

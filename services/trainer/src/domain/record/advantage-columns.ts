@@ -1,0 +1,44 @@
+/** The advantages of a rollout's tokens by their parts, from what its algorithm says of them. N sampled tokens. */
+
+import { type CreditedRollout, rolloutTokenCount, tokensOfAdvantage } from "@hone/rl";
+import type { RolloutTokens, TokenColumn } from "./rollout-tokens.ts";
+
+type AdvantageColumns = Pick<
+  RolloutTokens,
+  "shapedReward" | "whitening" | "clip" | "episode" | "turns" | "kl" | "taught" | "mean" | "scale"
+>;
+
+/** @returns what the record says; of a rollout whose origin is not known, everything is the episode's. */
+export function advantageColumns({ rollout, reward, origin, ...worth }: CreditedRollout): AdvantageColumns {
+  const made = origin?.made ?? worth;
+  const { turns = 0, kl = 0, mean, scale } = made.parts ?? {};
+  const count = rolloutTokenCount(rollout);
+  const all = tokensOfAdvantage(rollout, made);
+  const episode = Float64Array.from(
+    { length: count },
+    (_, token) => all[token]! - at(turns, token) - at(kl, token),
+  );
+  return {
+    shapedReward: origin?.shapedReward ?? reward,
+    whitening: origin?.shaping.whitening,
+    clip: origin?.shaping.clip,
+    episode: columnOf(episode),
+    turns: columnOf(turns),
+    kl: columnOf(kl),
+    taught: columnOf(origin?.taught ?? 0),
+    mean: mean === undefined ? undefined : columnOf(mean),
+    scale,
+  };
+}
+
+function at(values: number | ArrayLike<number>, token: number): number {
+  return typeof values === "number" ? values : values[token]!;
+}
+
+/** Equal numbers as one. */
+export function columnOf(values: number | ArrayLike<number>): TokenColumn {
+  if (typeof values === "number") return values;
+  const column = Float32Array.from(values);
+  const [first = 0] = column;
+  return column.every((value) => value === first) ? first : column;
+}
