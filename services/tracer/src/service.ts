@@ -34,6 +34,7 @@ import { LiveFeed } from "./http/live-feed.ts";
 import { OtlpForwarder } from "./http/otlp-forwarder.ts";
 import { TokenTexts } from "./http/token-texts.ts";
 import { askForFrames } from "./nats/ask-for-frames.ts";
+import { askLedger } from "./nats/ask-ledger.ts";
 import { consumeEvents } from "./nats/consume-events.ts";
 import { consumeRollouts } from "./nats/consume-rollouts.ts";
 import { watchStack } from "./nats/watch-stack.ts";
@@ -106,6 +107,7 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
       store,
       tokenTexts: new TokenTexts(config.stateDir, logger),
       askForFrames: askForFrames(bus),
+      askLedger: askLedger(bus),
       health: () => watch.health,
       intakeCounts,
       jaegerUrl: config.jaegerUrl,

@@ -38,6 +38,7 @@ describe("enforceRetention() by bytes", { timeout: 60_000 }, () => {
       store: createStore(database),
       tokenTexts: new TokenTexts("/nowhere", silentLogger()),
       askForFrames: () => assert.fail("not asked for"),
+      askLedger: () => assert.fail("not asked for"),
       health: () => assert.fail("not asked for"),
       intakeCounts: () => ({}),
       jaegerUrl: undefined,

@@ -10,6 +10,7 @@
  *   GET /api/runs/:run/rollouts/:slot                one rollout: turns, tokens, scores, its group
  *   GET /api/runs/:run/rollouts/:slot/frames         its states one after another, drawn by its environment
  *   GET /api/runs/:run/rollouts/:slot/trace          the spans of its trace
+ *   …/steps/:step/gradient, …/rollouts/:slot/tokens  see ledger-routes.ts
  *   GET /api/traces/:trace                           the spans of any trace
  *   GET /api/metrics                                 unit and description of known metrics
  *   GET /api/health                                  which parts answer, and what could not be decoded
@@ -34,13 +35,24 @@ import { seriesOf } from "../domain/series.ts";
 import { type StackHealth, withOwnersHealth } from "../domain/stack-health.ts";
 import { spanTimesOf } from "../domain/timeline/span-times.ts";
 import { stepTimeline, stepTimes } from "../domain/timeline/step-timeline.ts";
+import type { AskLedger } from "../domain/token-figures.ts";
+import { addLedgerRoutes } from "./ledger-routes.ts";
 import type { TokenTexts } from "./token-texts.ts";
-import { decimal, parseParameters, rowId, wholeNumber } from "./validate-query.ts";
+import {
+  decimal,
+  parseParameters,
+  rowId,
+  runParameters,
+  slotParameters,
+  stepParameters,
+  wholeNumber,
+} from "./validate-query.ts";
 
 export interface ApiOptions {
   readonly store: TracerStore;
   readonly tokenTexts: TokenTexts;
   readonly askForFrames: AskForFrames;
+  readonly askLedger: AskLedger;
   /** Gives which parts of Hone answer at the moment. */
   readonly health: () => StackHealth;
   /** Gives the totals of the intake, for the operators of this service. */
@@ -53,11 +65,6 @@ export interface ApiOptions {
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 200;
 
-const runParameters = z.object({ run: z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "a run id") });
-const slotParameters = runParameters.extend({
-  slot: z.string().regex(/^(train|eval|warm)(\.\d{1,10}){3}$/, "<split>.<step>.<task>.<index>"),
-});
-const stepParameters = runParameters.extend({ step: wholeNumber });
 const traceParameters = z.object({ trace: z.string().regex(/^[0-9a-f]{32}$/, "32 hexadecimal digits") });
 const stepsQuery = z.object({ after: wholeNumber.optional() });
 const rolloutsQuery = z.object({
@@ -150,6 +157,8 @@ export function apiRoutes(options: ApiOptions): Hono {
     const { traceId, spansRemoved } = stored;
     return traceAnswer(c, store, traceId, jaegerUrl, async () => spansRemoved);
   });
+
+  addLedgerRoutes(app, options);
 
   app.get("/traces/:trace", async (c) => {
     const { trace } = parseParameters(traceParameters, c.req.param());

@@ -42,3 +42,10 @@ export const decimal = z
   .string()
   .regex(/^-?\d{1,15}(\.\d{1,15})?(e-?\d{1,2})?$/i, "a number")
   .transform(Number);
+
+/** Parameters of paths. */
+export const runParameters = z.object({ run: z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "a run id") });
+export const slotParameters = runParameters.extend({
+  slot: z.string().regex(/^(train|eval|warm)(\.\d{1,10}){3}$/, "<split>.<step>.<task>.<index>"),
+});
+export const stepParameters = runParameters.extend({ step: wholeNumber });

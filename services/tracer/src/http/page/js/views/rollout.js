@@ -5,6 +5,7 @@ import { h, link, replace } from "../dom.js";
 import { count, milliseconds, number, signed } from "../format.js";
 import { episodePlayer } from "./episode-player.js";
 import { outcomeBadge } from "./parts.js";
+import { attachRecords } from "./token-record.js";
 import { ColorBy, colorLegend, tokenCard, tokenStrip } from "./tokens.js";
 import { ownInfo, turnPlace } from "./turn-place.js";
 
@@ -15,6 +16,7 @@ export async function rolloutView({ root, params, signal, setPlace, navigate }) 
   const rollout = await read(`/runs/${encodeURIComponent(runId)}/rollouts/${encodeURIComponent(slot)}`, {
     signal,
   });
+  attachRecords(runId, rollout, signal).catch(reportError);
   const card = tokenCard();
   const turns = h("div", {
     class: "turns",

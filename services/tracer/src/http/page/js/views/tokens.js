@@ -6,6 +6,7 @@
 
 import { h, replace, setVars } from "../dom.js";
 import { number, percent, signed, visible } from "../format.js";
+import { recordRows } from "./token-record.js";
 
 /** What the colours of tokens show. */
 export const ColorBy = { advantage: "advantage", logprob: "logprob", mask: "mask" };
@@ -137,6 +138,7 @@ export function tokenCard() {
         isSampled && logprob !== undefined && ["probability", percent(Math.exp(logprob), 2)],
         isSampled && ["advantage", advantage === undefined ? "not known" : signed(advantage, 3)],
         isSampled && version !== undefined && ["policy version", version],
+        ...(token.record === undefined ? [] : recordRows(token.record)),
       ].filter(Boolean);
       replace(
         element,
