@@ -29,6 +29,9 @@ const CHECKS: Readonly<Record<string, () => Outcome>> = {
   "format and lint": () => run("biome", ["ci", "--colors=off", "."]),
   // By its path, as `typescript-6`, which dependency-cruiser uses, has a program called tsc as well.
   types: () => runAt("node", [join("node_modules", "typescript", "bin", "tsc"), "-p", "."]),
+  // Apart, as it runs in browsers.
+  "types of the page": () =>
+    runAt("node", [join("node_modules", "typescript", "bin", "tsc"), "-p", "services/tracer/src/http/page"]),
   "proto lint": () => run("buf", ["lint"], "proto"),
   "proto breaking": checkBreaking,
   "proto generated": checkGenerated,

@@ -25,3 +25,10 @@ export class BodyTooLargeError extends TerminalError {
     this.maxBytes = maxBytes;
   }
 }
+
+/** A file of the page is no TypeScript whose types can be removed; the service does not start. */
+export class PageSourceError extends TerminalError {
+  constructor(reason: string, options?: ErrorOptions) {
+    super("PAGE_SOURCE", `the web page cannot be read: ${reason}`, options);
+  }
+}

@@ -1,8 +1,8 @@
 /** The view of a trace as a waterfall: when each span ran, below which other span, and its details. */
 
-import { read } from "../api.js";
-import { h, link, replace } from "../dom.js";
-import { count, milliseconds } from "../format.js";
+import { read } from "../api.ts";
+import { h, link, replace } from "../dom.ts";
+import { count, milliseconds } from "../format.ts";
 
 /** Number of colours for services; a fifth service has the first's colour. */
 const CURVES = 4;

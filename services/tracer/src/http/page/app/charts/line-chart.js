@@ -5,7 +5,7 @@
  * values there. Lines of many points are drawn twice: the values themselves faintly, their moving average strongly.
  */
 
-import { append, h, replace, s, setVars } from "../dom.js";
+import { append, h, replace, s, setVars } from "../dom.ts";
 import { domainOf, linear, nearestIndex, niceTicks, pathThrough, smooth, thin } from "./scale.js";
 
 /** From this number of points on, the moving average is drawn. */

@@ -1,34 +1,40 @@
 /** Listens for changes: the page has one stream of Server-Sent Events, which the browser reconnects when it breaks. */
 
-const listeners = new Set();
+type Listener = (runs: ReadonlySet<string> | undefined) => void;
+
+const listeners = new Set<Listener>();
 const indicator = document.getElementById("live");
-let source;
+let source: EventSource | undefined;
 
 const LABELS = { connecting: "connecting", open: "live", lost: "reconnecting" };
 
-function show(state) {
+function show(state: keyof typeof LABELS): void {
+  if (indicator === null) return;
   indicator.dataset.state = state;
   indicator.textContent = LABELS[state];
 }
 
-function connect() {
+function connect(): void {
   show("connecting");
-  source = new EventSource("/api/live");
-  source.addEventListener("ready", () => {
+  const opened = new EventSource("/api/live");
+  source = opened;
+  opened.addEventListener("ready", () => {
     show("open");
     // Refreshes every view, as changes since it was first read, or since the stream was lost, were not reported.
     notify(undefined);
   });
-  source.addEventListener("error", () => {
+  opened.addEventListener("error", () => {
     show("lost");
     // When the server answers with an error, as while it starts, the browser closes the stream and does not reconnect.
-    if (source.readyState === EventSource.CLOSED) setTimeout(connect, 2_000);
+    if (opened.readyState === EventSource.CLOSED) setTimeout(connect, 2_000);
   });
-  source.addEventListener("changed", (event) => notify(new Set(JSON.parse(event.data).runs)));
+  opened.addEventListener("changed", (event: MessageEvent<string>) =>
+    notify(new Set(JSON.parse(event.data).runs)),
+  );
 }
 
 /** @param runs ids of the runs that changed; undefined = any may have changed. */
-function notify(runs) {
+function notify(runs: ReadonlySet<string> | undefined): void {
   for (const listener of listeners) listener(runs);
 }
 
@@ -36,11 +42,11 @@ function notify(runs) {
  * Calls `refresh` when a run has changed, one call at a time; after a change during a call there is one more call.
  * @param runId undefined = any run.
  */
-export function onChange(runId, signal, refresh) {
+export function onChange(runId: string | undefined, signal: AbortSignal, refresh: () => Promise<void>): void {
   if (source === undefined) connect();
   let isBusy = false;
   let isDue = false;
-  const listener = async (runs) => {
+  const listener = async (runs: ReadonlySet<string> | undefined) => {
     if (runs !== undefined && runId !== undefined && !runs.has(runId)) return;
     isDue = true;
     if (isBusy) return;
@@ -60,13 +66,13 @@ export function onChange(runId, signal, refresh) {
   signal.addEventListener("abort", () => listeners.delete(listener), { once: true });
 }
 
-const tickers = new Set();
+const tickers = new Set<() => void>();
 setInterval(() => {
   for (const tick of tickers) tick();
 }, 1_000);
 
 /** Calls `tick` now and every second, for times that are shown relative to now. */
-export function everySecond(signal, tick) {
+export function everySecond(signal: AbortSignal, tick: () => void): void {
   tick();
   tickers.add(tick);
   signal.addEventListener("abort", () => tickers.delete(tick), { once: true });

@@ -1,8 +1,8 @@
 /** The view of one rollout, turn by turn and token by token. */
 
-import { read } from "../api.js";
-import { h, link, replace } from "../dom.js";
-import { count, milliseconds, number, signed } from "../format.js";
+import { read } from "../api.ts";
+import { h, link, replace } from "../dom.ts";
+import { count, milliseconds, number, signed } from "../format.ts";
 import { episodePlayer } from "./episode-player.js";
 import { outcomeBadge } from "./parts.js";
 import { attachRecords } from "./token-record.js";

@@ -1,10 +1,10 @@
 /** The view of all runs: the state of each, what it waits for and for how long, and how it learns. */
 
-import { read } from "../api.js";
+import { read } from "../api.ts";
 import { sparkline } from "../charts/line-chart.js";
-import { h, link, replace } from "../dom.js";
-import { ago, count, duration, number, percent } from "../format.js";
-import { everySecond, onChange } from "../live.js";
+import { h, link, replace } from "../dom.ts";
+import { ago, count, duration, number, percent } from "../format.ts";
+import { everySecond, onChange } from "../live.ts";
 import { outcomeTone, phaseBadge, progressBar, progressOf, sinceText, troublesOf } from "./parts.js";
 
 export async function runsView({ root, signal, setPlace }) {

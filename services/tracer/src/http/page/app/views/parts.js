@@ -1,7 +1,7 @@
 /** Elements that several views share. */
 
-import { h } from "../dom.js";
-import { count, duration, words } from "../format.js";
+import { h } from "../dom.ts";
+import { count, duration, words } from "../format.ts";
 
 const PHASES = {
   waiting: ["Waiting", "warn"],

@@ -1,8 +1,8 @@
 /** Shows below the header which parts of Hone do not answer and how many messages could not be decoded, and tells views of it. */
 
-import { read } from "./api.js";
-import { h, replace } from "./dom.js";
-import { count, duration } from "./format.js";
+import { read } from "./api.ts";
+import { h, replace } from "./dom.ts";
+import { count, duration } from "./format.ts";
 
 const CHECK_INTERVAL_MS = 5_000;
 const listeners = new Set();

@@ -1,9 +1,12 @@
 /** Formats numbers and times for people. */
 
+/** A figure, or none. */
+export type Maybe = number | null | undefined;
+
 const MISSING = "–";
 
 /** A number with at most four significant digits. */
-export function number(value, digits = 4) {
+export function number(value: Maybe, digits = 4): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
   if (value === 0) return "0";
   const size = Math.abs(value);
@@ -14,23 +17,23 @@ export function number(value, digits = 4) {
   return minus(Number(value.toFixed(Math.min(places, 6))).toString());
 }
 
-export function percent(value, places = 0) {
+export function percent(value: Maybe, places = 0): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
   return `${minus((value * 100).toFixed(places))} %`;
 }
 
 /** A number with its sign, for values such as advantages and differences. */
-export function signed(value, places = 2) {
+export function signed(value: Maybe, places = 2): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
   const text = Math.abs(value).toFixed(places);
   return Number(text) === 0 ? text : `${value > 0 ? "+" : "−"}${text}`;
 }
 
-export function count(value) {
+export function count(value: Maybe): string {
   return value === null || value === undefined ? MISSING : value.toLocaleString("en-US");
 }
 
-export function milliseconds(value) {
+export function milliseconds(value: Maybe): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return MISSING;
   if (value < 1) return `${value.toFixed(2)} ms`;
   if (value < 1_000) return `${value < 10 ? value.toFixed(1) : Math.round(value)} ms`;
@@ -38,7 +41,7 @@ export function milliseconds(value) {
 }
 
 /** `4.2 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h` */
-export function duration(ms) {
+export function duration(ms: number): string {
   const seconds = Math.max(0, ms) / 1_000;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (seconds < 60) return `${Math.round(seconds)} s`;
@@ -49,7 +52,7 @@ export function duration(ms) {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-export function ago(timeMs, nowMs = Date.now()) {
+export function ago(timeMs: number, nowMs = Date.now()): string {
   const ms = nowMs - timeMs;
   if (ms < 5_000) return "just now";
   if (ms < 60_000) return `${Math.floor(ms / 1_000)} s ago`;
@@ -59,15 +62,15 @@ export function ago(timeMs, nowMs = Date.now()) {
 }
 
 /** A token's text with its white space made visible. */
-export function visible(text) {
+export function visible(text: string): string {
   return text.replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll("\r", "␍");
 }
 
 /** `frozen_lake` as words. */
-export function words(name) {
+export function words(name: string): string {
   return name.replaceAll("_", " ");
 }
 
-function minus(text) {
+function minus(text: string): string {
   return text.replace("-", "−");
 }

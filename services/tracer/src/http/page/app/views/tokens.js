@@ -4,9 +4,8 @@
  * A strip is one stop of the tab key; the arrow keys move from token to token.
  */
 
-import { h, replace, setVars } from "../dom.js";
-import { number, percent, signed, visible } from "../format.js";
-import { recordRows } from "./token-record.js";
+import { h, replace, setVars } from "../dom.ts";
+import { number, percent, signed, visible } from "../format.ts";
 
 /** What the colours of tokens show. */
 export const ColorBy = { advantage: "advantage", logprob: "logprob", mask: "mask" };
@@ -138,7 +137,6 @@ export function tokenCard() {
         isSampled && logprob !== undefined && ["probability", percent(Math.exp(logprob), 2)],
         isSampled && ["advantage", advantage === undefined ? "not known" : signed(advantage, 3)],
         isSampled && version !== undefined && ["policy version", version],
-        ...(token.record === undefined ? [] : recordRows(token.record)),
       ].filter(Boolean);
       replace(
         element,

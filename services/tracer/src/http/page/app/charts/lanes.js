@@ -1,7 +1,7 @@
 /** A chart of who worked when in a step: one lane for the trainer's phases, and one for each kind of other work. */
 
-import { h, s } from "../dom.js";
-import { count, milliseconds, percent } from "../format.js";
+import { h, s } from "../dom.ts";
+import { count, milliseconds, percent } from "../format.ts";
 import { niceTicks } from "./scale.js";
 
 /** What the trainer does in a step: its name in the chart, and its colour. */

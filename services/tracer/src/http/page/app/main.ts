@@ -1,15 +1,22 @@
 /** The entry point, which chooses the view by the address. A view draws into `#view` and stops when its signal aborts. */
 
-import { ApiError } from "./api.js";
-import { h, replace } from "./dom.js";
+import { ApiError } from "./api.ts";
+import { type Child, h, replace } from "./dom.ts";
 import { showHealth } from "./health.js";
 import { setUpTheme } from "./theme.js";
+import type { Trail, ViewContext } from "./view.ts";
 import { rolloutView } from "./views/rollout.js";
 import { runView } from "./views/run.js";
 import { runsView } from "./views/runs.js";
 import { traceView } from "./views/trace.js";
 
-const ROUTES = [
+interface Route {
+  readonly pattern: RegExp;
+  readonly view: (context: ViewContext) => Promise<void>;
+  readonly names: readonly string[];
+}
+
+const ROUTES: readonly Route[] = [
   { pattern: /^\/$/, view: runsView, names: [] },
   { pattern: /^\/runs\/([^/]+)$/, view: runView, names: ["run"] },
   { pattern: /^\/runs\/([^/]+)\/rollouts\/([^/]+)$/, view: rolloutView, names: ["run", "slot"] },
@@ -17,12 +24,12 @@ const ROUTES = [
   { pattern: /^\/traces\/([^/]+)$/, view: traceView, names: ["trace"] },
 ];
 
-const root = document.getElementById("view");
-const crumbs = document.getElementById("crumbs");
-let current;
+const root = elementOf("view");
+const crumbs = elementOf("crumbs");
+let current: AbortController | undefined;
 
 /** Draws the view that belongs to the address. */
-async function show() {
+async function show(): Promise<void> {
   current?.abort();
   current = new AbortController();
   const { signal } = current;
@@ -33,8 +40,10 @@ async function show() {
     replace(root, emptyState("Not found", `There is no page at the address ${pathname}.`));
     return;
   }
-  const [, ...values] = route.pattern.exec(pathname);
-  const params = Object.fromEntries(route.names.map((name, i) => [name, decodeURIComponent(values[i])]));
+  const [, ...values] = route.pattern.exec(pathname) ?? [];
+  const params = Object.fromEntries(
+    route.names.map((name, i) => [name, decodeURIComponent(values[i] ?? "")]),
+  );
   replace(root, skeleton());
   try {
     await route.view({ root, params, signal, setPlace, navigate });
@@ -45,7 +54,7 @@ async function show() {
 }
 
 /** Sets the window's title and the breadcrumb. @param trail pairs of text and address; the last has no address. */
-function setPlace(title, trail) {
+function setPlace(title: string, trail: Trail): void {
   document.title = title === "" ? "Hone" : `${title} · Hone`;
   replace(
     crumbs,
@@ -56,14 +65,14 @@ function setPlace(title, trail) {
 }
 
 /** Goes to another address of this page. */
-function navigate(href) {
+function navigate(href: string): void {
   window.history.pushState(null, "", href);
   void show();
   window.scrollTo(0, 0);
   root.focus({ preventScroll: true });
 }
 
-function emptyState(title, text) {
+function emptyState(title: string, text: string): Child {
   return h(
     "div",
     { class: "card empty" },
@@ -73,7 +82,7 @@ function emptyState(title, text) {
   );
 }
 
-function failure(error) {
+function failure(error: unknown): Child {
   if (error instanceof ApiError && error.status === 404) return emptyState("Not stored", error.message);
   if (error instanceof ApiError && error.status === 410) return emptyState("No longer kept", error.message);
   const text = error instanceof ApiError ? error.message : "This view could not be drawn.";
@@ -86,7 +95,7 @@ function failure(error) {
   );
 }
 
-function skeleton() {
+function skeleton(): Child {
   return h(
     "div",
     { "aria-busy": "true", "aria-label": "Loading" },
@@ -96,7 +105,7 @@ function skeleton() {
 }
 
 document.addEventListener("click", (event) => {
-  const anchor = event.target instanceof Element ? event.target.closest("a[href]") : null;
+  const anchor = event.target instanceof Element ? event.target.closest<HTMLAnchorElement>("a[href]") : null;
   const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
   if (anchor === null || !isPlain || event.defaultPrevented || anchor.target !== "") return;
   const url = new URL(anchor.href);
@@ -108,6 +117,13 @@ document.addEventListener("click", (event) => {
 });
 window.addEventListener("popstate", () => void show());
 
-setUpTheme(document.getElementById("theme"));
-showHealth(document.getElementById("health"));
+setUpTheme(elementOf("theme"));
+showHealth(elementOf("health"));
 void show();
+
+/** An element of index.html. */
+function elementOf(id: string): HTMLElement {
+  const element = document.getElementById(id);
+  if (element === null) throw new Error(`the page has no element #${id}`);
+  return element;
+}

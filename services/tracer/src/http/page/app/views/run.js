@@ -1,10 +1,10 @@
 /** The view of one run: what it is doing, how it learns, and its rollouts. */
 
-import { read } from "../api.js";
-import { h, replace } from "../dom.js";
-import { count, duration, number, percent, signed } from "../format.js";
+import { read } from "../api.ts";
+import { h, replace } from "../dom.ts";
+import { count, duration, number, percent, signed } from "../format.ts";
 import { onHealth } from "../health.js";
-import { everySecond, onChange } from "../live.js";
+import { everySecond, onChange } from "../live.ts";
 import {
   isOver,
   outcomeTone,

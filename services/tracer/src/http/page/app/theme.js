@@ -1,6 +1,6 @@
 /** The choice of light colours, dark colours, or those of the system; it is stored in this browser. */
 
-import { replace, s } from "./dom.js";
+import { replace, s } from "./dom.ts";
 
 const KEY = "hone-theme";
 const ORDER = ["system", "light", "dark"];

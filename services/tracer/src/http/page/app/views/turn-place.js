@@ -1,6 +1,6 @@
 /** Shows in which training row (sample) a turn's tokens are, and why a session's call began a new one. */
 
-import { h } from "../dom.js";
+import { h } from "../dom.ts";
 
 /** Explanations of the values of `drift` in a turn's info; docs/sessions.md has the same table. */
 const DRIFTS = {
