@@ -66,7 +66,10 @@ const scored = create(ScoredEpisodeSchema, {
 });
 
 describe("rolloutViewOf()", () => {
-  const view = rolloutViewOf(scored, episode, (id) => (id === 30 ? undefined : `<${id}>`));
+  const view = rolloutViewOf(scored, episode, {
+    textOf: (id) => (id === 30 ? undefined : `<${id}>`),
+    chatTemplate: undefined,
+  });
 
   test("gives each turn the context since the previous turn and the tokens that it sampled", () => {
     assert.deepEqual(
@@ -119,9 +122,12 @@ describe("rolloutViewOf()", () => {
 
   test("gives each sampled token the advantage of its turn, or else that of the rollout", () => {
     const advantagesOf = (figures: Record<string, number>) =>
-      rolloutViewOf(scored, episode, () => undefined, { advantage: -1.5, figures }).turns.map(({ tokens }) =>
-        tokens.map(({ advantage }) => advantage),
-      );
+      rolloutViewOf(
+        scored,
+        episode,
+        { textOf: () => undefined, chatTemplate: undefined },
+        { advantage: -1.5, figures },
+      ).turns.map(({ tokens }) => tokens.map(({ advantage }) => advantage));
     const own = { "hone.turn.advantages.0": 0.5, "hone.turn.advantages.1": -2 };
     assert.deepEqual(advantagesOf({}), [
       [undefined, undefined, -1.5, -1.5],

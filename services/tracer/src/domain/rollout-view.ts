@@ -10,6 +10,8 @@ import { parseJson } from "@hone/core";
 import type { Episode, Sample, Score, ScoredEpisode, Turn } from "@hone/proto-gen/rollout";
 import { type FinishReason, readFinishReason } from "@hone/rl";
 import { Attr } from "@hone/telemetry";
+import { type ChatMessage, type ChatSource, chatOf } from "./chat/chat-view.ts";
+import { type SampleNode, sampleTree } from "./chat/sample-tree.ts";
 
 /** One token, as the page draws it. */
 export interface TokenView {
@@ -46,12 +48,16 @@ export interface TurnView {
   readonly info: unknown;
   /** The context since the previous turn, then the sampled tokens. */
   readonly tokens: readonly TokenView[];
+  /** The same as messages; the last one is the answer. */
+  readonly chat: readonly ChatMessage[];
 }
 
 export interface RolloutView {
   readonly turns: readonly TurnView[];
   /** A turn whose `sample` is not below this number is in no sample: it was given up, or it is not trained. */
   readonly numSamples: number;
+  /** In the order of the samples. */
+  readonly tree: readonly SampleNode[];
   /** The tokens after the last turn, of each sample that has some. */
   readonly tails: ReadonlyArray<{ readonly sample: number; readonly tokens: readonly TokenView[] }>;
   readonly scores: ReadonlyArray<{ readonly judge: string; readonly weight: number; readonly value: number }>;
@@ -74,6 +80,13 @@ export interface RolloutView {
 /** Text of one token, decoded alone; undefined where it is not known. */
 export type TokenText = (id: number) => string | undefined;
 
+/** What the run's tokenizer tells. */
+export interface RunTokens {
+  readonly textOf: TokenText;
+  /** Undefined where the tokenizer has none, or cannot be read. */
+  readonly chatTemplate: string | undefined;
+}
+
 /**
  * @param trained absent where the rollout was not trained or its `train` span did not arrive.
  * @throws {TerminalError} when it is not known why a turn ended.
@@ -81,18 +94,19 @@ export type TokenText = (id: number) => string | undefined;
 export function rolloutViewOf(
   scored: ScoredEpisode,
   episode: Episode,
-  textOf: TokenText,
+  { textOf, chatTemplate }: RunTokens,
   trained?: TrainedWith,
 ): RolloutView {
   const samples = episode.samples.map((sample, index) =>
     withAdvantages(tokensOf(sample, textOf), index, episode, trained),
   );
   const shown = samples.map(() => 0);
+  const source = { chatTemplate, hasEnvironment: (episode.task?.environment ?? "") !== "" };
   const turns = episode.turns.map((turn) => {
     const tokens = samples[turn.sample] ?? [];
     const begin = Math.min(shown[turn.sample] ?? 0, turn.sampledBegin);
     shown[turn.sample] = Math.max(turn.sampledEnd, begin);
-    return turnViewOf(turn, scored.scores, tokens.slice(begin, turn.sampledEnd));
+    return turnViewOf(turn, scored.scores, tokens.slice(begin, turn.sampledEnd), source);
   });
   const tails = samples
     .map((tokens, sample) => ({ sample, tokens: tokens.slice(shown[sample] ?? 0) }))
@@ -100,6 +114,7 @@ export function rolloutViewOf(
   return {
     turns,
     numSamples: samples.length,
+    tree: sampleTree(episode),
     tails,
     scores: scored.scores.map(({ judge, weight, value }) => ({ judge, weight, value })),
     environmentReturn: episode.environmentReturn,
@@ -168,7 +183,12 @@ function versionReader(sample: Sample): (sampled: number) => number | undefined 
   };
 }
 
-function turnViewOf(turn: Turn, scores: readonly Score[], tokens: readonly TokenView[]): TurnView {
+function turnViewOf(
+  turn: Turn,
+  scores: readonly Score[],
+  tokens: readonly TokenView[],
+  source: ChatSource,
+): TurnView {
   return {
     index: turn.index,
     sample: turn.sample,
@@ -181,6 +201,7 @@ function turnViewOf(turn: Turn, scores: readonly Score[], tokens: readonly Token
     ),
     info: jsonOrText(turn.infoJson),
     tokens,
+    chat: chatOf(turn, source),
   };
 }
 

@@ -9,17 +9,17 @@ import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { Logger } from "@hone/telemetry";
 import type { Tokenizer } from "@hone/tokenizer";
-import type { TokenText } from "../domain/rollout-view.ts";
+import type { RunTokens } from "../domain/rollout-view.ts";
 
 /** Most tokenizers in memory; one with a large vocabulary takes some 100 MB. */
 const MAX_TOKENIZERS = 3;
 
-const UNKNOWN: TokenText = () => undefined;
+const UNKNOWN: RunTokens = { textOf: () => undefined, chatTemplate: undefined };
 
 export class TokenTexts {
   readonly #stateDir: string;
   readonly #logger: Logger;
-  readonly #loaded = new Map<string, Promise<TokenText>>();
+  readonly #loaded = new Map<string, Promise<RunTokens>>();
 
   /** @param stateDir HONE_STATE_DIR. */
   constructor(stateDir: string, logger: Logger) {
@@ -28,7 +28,7 @@ export class TokenTexts {
   }
 
   /** Gives the texts for a run. Never rejects. */
-  of(configJson: string | null): Promise<TokenText> {
+  of(configJson: string | null): Promise<RunTokens> {
     const folder = tokenizerFolderOf(configJson);
     if (folder === undefined) return Promise.resolve(UNKNOWN);
     const known = this.#loaded.get(folder);
@@ -42,7 +42,7 @@ export class TokenTexts {
     return loading;
   }
 
-  async #load(folder: string): Promise<TokenText> {
+  async #load(folder: string): Promise<RunTokens> {
     try {
       const root = await realpath(this.#stateDir);
       const real = await realpath(path.resolve(root, folder));
@@ -62,11 +62,14 @@ export class TokenTexts {
   }
 }
 
-function textsOf(tokenizer: Tokenizer): TokenText {
+function textsOf(tokenizer: Tokenizer): RunTokens {
   const texts = new Map<number, string | undefined>();
-  return (id) => {
-    if (!texts.has(id)) texts.set(id, textOf(tokenizer, id));
-    return texts.get(id);
+  return {
+    textOf: (id) => {
+      if (!texts.has(id)) texts.set(id, textOf(tokenizer, id));
+      return texts.get(id);
+    },
+    chatTemplate: tokenizer.chatTemplate,
   };
 }
 

@@ -61,9 +61,24 @@ export function ago(timeMs: number, nowMs = Date.now()): string {
   return new Date(timeMs).toLocaleDateString(undefined, { day: "numeric", month: "short", year: "numeric" });
 }
 
+/** Control characters, and those that turn the direction of the text around them. Line breaks and tabs are not among them. */
+const UNSEEN = /(?![\n\t])[\p{Cc}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufff9-\ufffb]/gu;
+
+/** A text of a model or a tool in which nothing is hidden: characters that would act on the text are shown by their number. */
+export function plainText(text: string): string {
+  return text
+    .replaceAll("\r\n", "\n")
+    .replace(UNSEEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /** A token's text with its white space made visible. */
 export function visible(text: string): string {
-  return text.replaceAll(" ", "·").replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll("\r", "␍");
+  return text
+    .replaceAll(" ", "·")
+    .replaceAll("\n", "↵")
+    .replaceAll("\t", "⇥")
+    .replaceAll("\r", "␍")
+    .replace(UNSEEN, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 /** `frozen_lake` as words. */

@@ -5,8 +5,8 @@ import { type Child, h, replace } from "./dom.ts";
 import { showHealth } from "./health.js";
 import { setUpTheme } from "./theme.js";
 import type { Trail, ViewContext } from "./view.ts";
-import { rolloutView } from "./views/rollout.js";
-import { runView } from "./views/run.js";
+import { rolloutView } from "./views/rollout/rollout.ts";
+import { runView } from "./views/run/run.js";
 import { runsView } from "./views/runs.js";
 import { traceView } from "./views/trace.js";
 

@@ -5,7 +5,7 @@ import { sparkline } from "../charts/line-chart.js";
 import { h, link, replace } from "../dom.ts";
 import { ago, count, duration, number, percent } from "../format.ts";
 import { everySecond, onChange } from "../live.ts";
-import { outcomeTone, phaseBadge, progressBar, progressOf, sinceText, troublesOf } from "./parts.js";
+import { outcomeTone, phaseBadge, progressBar, progressOf, sinceText, troublesOf } from "./parts.ts";
 
 export async function runsView({ root, signal, setPlace }) {
   setPlace("", []);

@@ -4,32 +4,48 @@
  * A strip is one stop of the tab key; the arrow keys move from token to token.
  */
 
-import { h, replace, setVars } from "../dom.ts";
-import { number, percent, signed, visible } from "../format.ts";
+import type { TokenView } from "../../api-types.ts";
+import { type Child, h, replace, setVars } from "../../dom.ts";
+import { number, percent, signed, visible } from "../../format.ts";
 
 /** What the colours of tokens show. */
-export const ColorBy = { advantage: "advantage", logprob: "logprob", mask: "mask" };
+export const ColorBy = { advantage: "advantage", logprob: "logprob", mask: "mask" } as const;
+export type ColorBy = (typeof ColorBy)[keyof typeof ColorBy];
+
+/** The card beside the selected token. */
+export interface TokenCard {
+  readonly element: HTMLElement;
+  hide(): void;
+  /** @param position of the token among those of its strip. */
+  show(cell: HTMLElement, token: TokenView, position: number): void;
+}
+
+export interface TokenStripOptions {
+  readonly label: string;
+  readonly card: TokenCard;
+}
 
 /** Advantages are normalised in their group; from two on the colour is strongest. */
 const STRONG_ADVANTAGE = 2;
 /** From a negative log-probability of 3, a probability of one in twenty, the colour is strongest. */
 const STRONG_SURPRISE = 3;
 
-/** @param tokens as the API gives them. @param options `label`, and the `card` that tokenCard() made. */
-export function tokenStrip(tokens, { label, card }) {
+/** @param card what tokenCard() made. */
+export function tokenStrip(tokens: readonly TokenView[], { label, card }: TokenStripOptions): HTMLElement {
   const cells = tokens.map(cellOf);
   const strip = h(
     "div",
     { class: "tokens", tabindex: 0, role: "listbox", "aria-label": label, "aria-orientation": "horizontal" },
-    cells.map((cell, i) => [cell, tokens[i].text?.includes("\n") && h("br")]),
+    cells.map((cell, i) => [cell, tokens[i]?.text?.includes("\n") && h("br")]),
   );
-  let selected;
+  let selected: number | undefined;
 
-  const select = (index) => {
-    cells[selected]?.removeAttribute("aria-selected");
+  const select = (index: number | undefined) => {
+    cells[selected ?? -1]?.removeAttribute("aria-selected");
     selected = index;
-    const cell = cells[index];
-    if (cell === undefined) {
+    const cell = cells[index ?? -1];
+    const token = tokens[index ?? -1];
+    if (index === undefined || cell === undefined || token === undefined) {
       strip.removeAttribute("aria-activedescendant");
       card.hide();
       return;
@@ -37,11 +53,11 @@ export function tokenStrip(tokens, { label, card }) {
     cell.setAttribute("aria-selected", "true");
     cell.id ||= `token-${crypto.randomUUID()}`;
     strip.setAttribute("aria-activedescendant", cell.id);
-    card.show(cell, tokens[index], index);
+    card.show(cell, token, index);
   };
 
   strip.addEventListener("pointerover", (event) => {
-    const cell = event.target.closest(".token");
+    const cell = event.target instanceof Element ? event.target.closest<HTMLElement>(".token") : null;
     if (cell !== null) select(Number(cell.dataset.position));
   });
   strip.addEventListener("pointerleave", () => select(undefined));
@@ -53,7 +69,7 @@ export function tokenStrip(tokens, { label, card }) {
   strip.addEventListener("keydown", (event) => {
     const at = selected ?? 0;
     const last = cells.length - 1;
-    const targets = {
+    const targets: Readonly<Record<string, number>> = {
       ArrowLeft: at - 1,
       ArrowRight: at + 1,
       ArrowUp: lineAway(cells, at, -1),
@@ -61,16 +77,17 @@ export function tokenStrip(tokens, { label, card }) {
       Home: 0,
       End: last,
     };
+    const target = targets[event.key];
     if (event.key === "Escape") select(undefined);
-    else if (event.key in targets) select(Math.max(0, Math.min(last, targets[event.key])));
+    else if (target !== undefined) select(Math.max(0, Math.min(last, target)));
     else return;
     event.preventDefault();
-    cells[selected]?.scrollIntoView({ block: "nearest" });
+    cells[selected ?? -1]?.scrollIntoView({ block: "nearest" });
   });
   return strip;
 }
 
-function firstSampled(tokens) {
+function firstSampled(tokens: readonly TokenView[]): number {
   return Math.max(
     0,
     tokens.findIndex(({ isSampled }) => isSampled),
@@ -78,8 +95,9 @@ function firstSampled(tokens) {
 }
 
 /** The nearest token on the line above or below. */
-function lineAway(cells, from, direction) {
-  const here = cells[from].getBoundingClientRect();
+function lineAway(cells: readonly HTMLElement[], from: number, direction: number): number {
+  const here = cells[from]?.getBoundingClientRect();
+  if (here === undefined) return from;
   let best = from;
   let bestDistance = Number.POSITIVE_INFINITY;
   for (const [i, cell] of cells.entries()) {
@@ -92,7 +110,7 @@ function lineAway(cells, from, direction) {
   return best;
 }
 
-function cellOf({ id, text, isSampled, logprob, advantage = 0 }, position) {
+function cellOf({ id, text, isSampled, logprob, advantage = 0 }: TokenView, position: number): HTMLElement {
   const push = Math.max(-1, Math.min(1, advantage / STRONG_ADVANTAGE));
   return h(
     "span",
@@ -110,8 +128,9 @@ function cellOf({ id, text, isSampled, logprob, advantage = 0 }, position) {
 }
 
 /** The legend of the colours. */
-export function colorLegend(by) {
-  const swatch = (kind, text) => h("span", {}, h("i", { class: "legend-swatch", data: { kind } }), text);
+export function colorLegend(by: string | undefined): Child {
+  const swatch = (kind: string, text: string) =>
+    h("span", {}, h("i", { class: "legend-swatch", data: { kind } }), text);
   if (by === ColorBy.advantage)
     return [swatch("up", "made likelier"), swatch("down", "made less likely"), swatch("context", "context")];
   if (by === ColorBy.logprob)
@@ -120,7 +139,7 @@ export function colorLegend(by) {
 }
 
 /** Makes the card that is shown beside the selected token; the page has one. */
-export function tokenCard() {
+export function tokenCard(): TokenCard {
   const element = h("div", { class: "token-card", role: "tooltip", hidden: true });
   return {
     element,
@@ -129,7 +148,7 @@ export function tokenCard() {
     },
     show(cell, token, position) {
       const { id, text, isSampled, logprob, version, advantage } = token;
-      const rows = [
+      const rows: readonly (readonly [string, Child] | false)[] = [
         ["token id", id],
         ["position", position],
         ["mask", isSampled ? "1, sampled" : "0, context"],
@@ -137,15 +156,19 @@ export function tokenCard() {
         isSampled && logprob !== undefined && ["probability", percent(Math.exp(logprob), 2)],
         isSampled && ["advantage", advantage === undefined ? "not known" : signed(advantage, 3)],
         isSampled && version !== undefined && ["policy version", version],
-      ].filter(Boolean);
+      ];
       replace(
         element,
         h("div", { class: "token-card-text mono" }, text === undefined ? `#${id}` : JSON.stringify(text)),
         h(
           "dl",
           {},
-          rows.map(([name, value]) => [h("dt", {}, name), h("dd", { class: "num" }, value)]),
+          rows
+            .filter((row) => row !== false)
+            .map(([name, value]) => [h("dt", {}, name), h("dd", { class: "num" }, value)]),
         ),
+        // What training did with the token goes here; it is asked for when a sampled token is selected.
+        h("div", { class: "token-training", data: { position } }),
       );
       element.hidden = false;
       place(element, cell.getBoundingClientRect());
@@ -154,7 +177,7 @@ export function tokenCard() {
 }
 
 /** Places the card below the token, or above it where there is no room, and always inside the window. */
-function place(element, anchor) {
+function place(element: HTMLElement, anchor: DOMRect): void {
   const { offsetWidth: width, offsetHeight: height } = element;
   const left = Math.max(
     8,

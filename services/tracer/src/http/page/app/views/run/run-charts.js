@@ -1,8 +1,8 @@
 /** The charts of a run: a large one of success and reward, and a small one for every other metric. */
 
-import { lineChart } from "../charts/line-chart.js";
-import { h, replace } from "../dom.ts";
-import { milliseconds, number, percent } from "../format.ts";
+import { lineChart } from "../../charts/line-chart.js";
+import { h, replace } from "../../dom.ts";
+import { milliseconds, number, percent } from "../../format.ts";
 
 /** Groups of metrics, in the order in which they are shown; metrics in no group come last. */
 const GROUPS = [

@@ -1,10 +1,10 @@
 /** One step of a run: who worked when, how old its tokens were, and what was not trained and why. */
 
-import { ApiError, read } from "../api.ts";
-import { laneChart, phaseLegend } from "../charts/lanes.js";
-import { h, replace } from "../dom.ts";
-import { count, duration, percent } from "../format.ts";
-import { everySecond } from "../live.ts";
+import { ApiError, read } from "../../api.ts";
+import { laneChart, phaseLegend } from "../../charts/lanes.js";
+import { h, replace } from "../../dom.ts";
+import { count, duration, percent } from "../../format.ts";
+import { everySecond } from "../../live.ts";
 
 /** While the newest step is shown, or its last spans may still arrive, the timeline is read again after this time. */
 const RELOAD_MS = 5_000;

@@ -6,9 +6,9 @@
  * E2: without frames, while they are loaded or because there are none, the turns alone are played.
  */
 
-import { read } from "../api.ts";
-import { h, replace } from "../dom.ts";
-import { number } from "../format.ts";
+import { read } from "../../api.ts";
+import { h, replace } from "../../dom.ts";
+import { number } from "../../format.ts";
 
 const FRAME_MS = 900;
 

@@ -1,9 +1,10 @@
 /** Elements that several views share. */
 
-import { h } from "../dom.ts";
+import type { RunSummary } from "../api-types.ts";
+import { type Child, h } from "../dom.ts";
 import { count, duration, words } from "../format.ts";
 
-const PHASES = {
+const PHASES: Readonly<Record<string, readonly [label: string, tone: string]>> = {
   waiting: ["Waiting", "warn"],
   warm_start: ["Warm start", "active"],
   rollout: ["Making rollouts", "active"],
@@ -16,7 +17,7 @@ const PHASES = {
   cancelled: ["Cancelled", "plain"],
 };
 
-const OUTCOMES = {
+const OUTCOMES: Readonly<Record<string, string>> = {
   completed: "good",
   truncated: "warn",
   agent_failed: "bad",
@@ -27,34 +28,34 @@ const OUTCOMES = {
 };
 
 /** How long ago a time was; `tickTimes` keeps the text up to date. */
-export function sinceText(timeMs) {
+export function sinceText(timeMs: number) {
   return h("span", { class: "num", data: { since: timeMs } }, duration(Date.now() - timeMs));
 }
 
 /** Names of the outcomes, in the order in which a filter offers them. */
 export const OUTCOME_NAMES = Object.keys(OUTCOMES);
 
-export function phaseBadge(phase) {
+export function phaseBadge(phase: string) {
   const [label, tone] = PHASES[phase] ?? [words(phase), "plain"];
   return h("span", { class: "badge", data: { tone } }, label);
 }
 
 /** The name of an outcome's colour. */
-export function outcomeTone(outcome) {
+export function outcomeTone(outcome: string): string {
   return OUTCOMES[outcome] ?? "plain";
 }
 
-export function outcomeBadge(outcome) {
+export function outcomeBadge(outcome: string) {
   return h("span", { class: "badge", data: { tone: outcomeTone(outcome) } }, words(outcome));
 }
 
 /** An outcome as plain text, for tables, where a column of badges would be too prominent. */
-export function outcomeText(outcome) {
+export function outcomeText(outcome: string) {
   return h("span", { class: "outcome", data: { tone: outcomeTone(outcome) } }, words(outcome));
 }
 
 /** What went wrong in the most recent rollouts, as a list of lines; null where nothing did. */
-export function troublesOf({ troubles }) {
+export function troublesOf({ troubles }: Pick<RunSummary, "troubles">) {
   if (troubles === null) return null;
   const { madeFor, rollouts, outcomes, tools } = troubles;
   const what = madeFor.charAt(0).toUpperCase() + madeFor.slice(1);
@@ -75,22 +76,22 @@ export function troublesOf({ troubles }) {
 }
 
 /** Says how many rollouts the tracer missed because it was too far behind. */
-export function unreadText({ unreadRollouts }) {
+export function unreadText({ unreadRollouts }: Pick<RunSummary, "unreadRollouts">): string {
   return `${count(unreadRollouts)} rollouts cannot be shown: the tracer or its database was down for so long that they were dropped before the tracer had read them. Training used all of them.`;
 }
 
 /** Says how many rollouts of a run are no longer kept. */
-export function removedText({ removedRollouts }) {
+export function removedText({ removedRollouts }: { readonly removedRollouts: number }): string {
   return `${count(removedRollouts)} older rollouts and their spans are no longer kept; the curves include all of them.`;
 }
 
 /** Whether a run has ended. */
-export function isOver(phase) {
+export function isOver(phase: string): boolean {
   return phase === "completed" || phase === "failed" || phase === "cancelled";
 }
 
 /** A bar filled to a share of 0 to 1. */
-export function progressBar(share, label) {
+export function progressBar(share: number, label: string) {
   const percent = Math.round(Math.max(0, Math.min(1, share)) * 100);
   return h(
     "div",
@@ -107,7 +108,9 @@ export function progressBar(share, label) {
 }
 
 /** The progress of a run within its step or its warm start, as text and as a share; null when it is not known. */
-export function progressOf(run) {
+export function progressOf(
+  run: Pick<RunSummary, "progress" | "phase">,
+): { readonly text: string; readonly share: number } | null {
   const { progress } = run;
   if (progress === null || isOver(run.phase)) return null;
   if (progress.kind === "rollouts") {
@@ -126,4 +129,22 @@ export function progressOf(run) {
     text: `Warm start: ${rolloutsDone} of ${rolloutsTotal} rollouts of the scripted policy`,
     share: rolloutsDone / Math.max(1, rolloutsTotal),
   };
+}
+
+/** One figure of a row of tiles. */
+export function tile(name: string, value: Child, note?: string | null): HTMLElement {
+  return h("div", { class: "tile" }, h("dt", {}, name), h("dd", {}, value, h("small", {}, note || "\u00a0")));
+}
+
+/** A head of a table. @param columns texts, and whether each is aligned to the right. */
+export function tableHead(columns: ReadonlyArray<readonly [text: Child, isRight?: boolean]>): HTMLElement {
+  return h(
+    "thead",
+    {},
+    h(
+      "tr",
+      {},
+      columns.map(([text, isRight = false]) => h("th", { class: isRight && "right", scope: "col" }, text)),
+    ),
+  );
 }

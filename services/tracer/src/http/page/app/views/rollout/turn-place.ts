@@ -1,9 +1,10 @@
 /** Shows in which training row (sample) a turn's tokens are, and why a session's call began a new one. */
 
-import { h } from "../dom.ts";
+import type { RolloutAnswer, TurnView } from "../../api-types.ts";
+import { type Child, h } from "../../dom.ts";
 
 /** Explanations of the values of `drift` in a turn's info; docs/sessions.md has the same table. */
-const DRIFTS = {
+const DRIFTS: Readonly<Record<string, string>> = {
   branch: "The call continues from an earlier point of the conversation.",
   edited: "A message was changed, or the call contains an answer that the model never gave.",
   compacted: "The call is shorter than the one it continues: messages were dropped or summarised.",
@@ -14,7 +15,10 @@ const DRIFTS = {
 };
 
 /** The elements beside a turn that show its sample and its drift; null where there is one sample and no drift. */
-export function turnPlace(turn, { turns, numSamples }) {
+export function turnPlace(
+  turn: TurnView,
+  { turns, numSamples }: Pick<RolloutAnswer, "turns" | "numSamples">,
+): Child {
   const drift = driftOf(turn);
   if (numSamples < 2 && drift === null && turn.sample < numSamples) return null;
   const begins = !turns.some(({ sample, index }) => sample === turn.sample && index < turn.index);
@@ -28,12 +32,13 @@ export function turnPlace(turn, { turns, numSamples }) {
 }
 
 /** The entries of a turn's info except its drift. */
-export function ownInfo({ info }) {
-  if (info === null) return [];
+export function ownInfo({ info }: Pick<TurnView, "info">): readonly (readonly [string, unknown])[] {
+  if (info === null || info === undefined) return [];
   if (typeof info !== "object") return [["info", info]];
   return Object.entries(info).filter(([name]) => name !== "drift");
 }
 
-function driftOf({ info }) {
-  return typeof info?.drift === "string" ? info.drift : null;
+function driftOf({ info }: Pick<TurnView, "info">): string | null {
+  const drift: unknown = typeof info === "object" && info !== null ? Reflect.get(info, "drift") : null;
+  return typeof drift === "string" ? drift : null;
 }

@@ -1,10 +1,10 @@
 /** The view of one run: what it is doing, how it learns, and its rollouts. */
 
-import { read } from "../api.ts";
-import { h, replace } from "../dom.ts";
-import { count, duration, number, percent, signed } from "../format.ts";
-import { onHealth } from "../health.js";
-import { everySecond, onChange } from "../live.ts";
+import { read } from "../../api.ts";
+import { h, replace } from "../../dom.ts";
+import { count, duration, number, percent, signed } from "../../format.ts";
+import { onHealth } from "../../health.js";
+import { everySecond, onChange } from "../../live.ts";
 import {
   isOver,
   outcomeTone,
@@ -15,10 +15,10 @@ import {
   sinceText,
   troublesOf,
   unreadText,
-} from "./parts.js";
+} from "../parts.ts";
+import { ownerText, tickTimes } from "../runs.js";
 import { rolloutsTable } from "./rollouts-table.js";
 import { runCharts } from "./run-charts.js";
-import { ownerText, tickTimes } from "./runs.js";
 import { stepSection } from "./step.js";
 
 export async function runView({ root, params, signal, setPlace }) {

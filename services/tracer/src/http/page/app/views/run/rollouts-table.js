@@ -1,9 +1,9 @@
 /** The table of a run's rollouts, with a filter. The filter is kept in the address, so that a link to the view includes it. */
 
-import { read } from "../api.ts";
-import { h, link, replace } from "../dom.ts";
-import { count, milliseconds, number, signed } from "../format.ts";
-import { OUTCOME_NAMES, outcomeText } from "./parts.js";
+import { read } from "../../api.ts";
+import { h, link, replace } from "../../dom.ts";
+import { count, milliseconds, number, signed } from "../../format.ts";
+import { OUTCOME_NAMES, outcomeText } from "../parts.ts";
 
 const PAGE = 25;
 const SPLITS = ["train", "eval", "warm"];
