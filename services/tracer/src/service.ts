@@ -16,6 +16,7 @@ import { READY, type ServiceContext, type ServiceDefinition } from "@hone/servic
 import type { Database } from "@hone/storage";
 import { Instrument, type Logger, observeMetric } from "@hone/telemetry";
 import { readTracerConfig, type TracerConfig } from "./config.ts";
+import { indexWords } from "./db/index-words.ts";
 import { migrations } from "./db/migrations.ts";
 import { enforceRetention, type RetentionLimits } from "./db/retention.ts";
 import { createStore } from "./db/store.ts";
@@ -95,6 +96,7 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
   const background = [
     watchStates({ bucket, write: (states) => writeStates(database, states), logger, signal }),
     retain(database, config, logger, signal),
+    indexWords(database, logger, signal),
   ];
   if (config.tracerToken === undefined)
     logger.warn(

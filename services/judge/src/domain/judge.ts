@@ -13,7 +13,7 @@ export interface Judgement {
   readonly turnRewards?: readonly TurnReward[];
   /** Values for single roles, in place of `value`. */
   readonly roleValues?: Readonly<Record<string, number>>;
-  /** An explanation in words. It is shown when a run is debugged, and is not stored. */
+  /** An explanation in words, for people. Its beginning is stored with the score. */
   readonly reason?: string;
 }
 

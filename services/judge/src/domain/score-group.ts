@@ -29,8 +29,9 @@ export async function scoreGroup(
       const words = await judge(episodes, context);
       for (const [index, word] of words.entries()) {
         checkFinite(name, word);
-        const { value, metrics = {}, turnRewards = [] } = word;
-        scores[index]!.push({ judge: name, weight, value, metrics, turnRewards, ...(roles && { roles }) });
+        const { value, metrics = {}, turnRewards = [], reason } = word;
+        const said = reason === undefined ? {} : { reason };
+        scores[index]!.push({ judge: name, weight, value, metrics, turnRewards, ...said, ...(roles && { roles }) });
       }
     } catch (error) {
       return { kind: "failed", reason: `the judge "${name}" failed: ${describeError(error)}` };

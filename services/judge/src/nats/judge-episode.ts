@@ -90,8 +90,11 @@ export function failedEpisode(episode: Episode, outcome: Outcome, reason: string
   });
 }
 
+/** As much as a reward that comes later may say. */
+const MAX_REASON_CHARACTERS = 2_000;
+
 export function scoreToWire(score: DetailedScore) {
-  const { judge, weight, value, metrics, turnRewards, roles = [], roleValues = {} } = score;
+  const { judge, weight, value, metrics, turnRewards, roles = [], roleValues = {}, reason = "" } = score;
   return create(ScoreSchema, {
     judge,
     weight,
@@ -100,5 +103,7 @@ export function scoreToWire(score: DetailedScore) {
     turnRewards: turnRewards.map((reward) => create(TurnRewardSchema, reward)),
     roles: [...roles],
     roleValues,
+    // A text that ends in half of a pair of code units could not be encoded.
+    reason: reason.slice(0, MAX_REASON_CHARACTERS).toWellFormed(),
   });
 }

@@ -1,14 +1,15 @@
 /** Reads rollouts. */
 
-import { and, asc, type Database, desc, eq, gte, lt, lte, query, type SQL, sql } from "@hone/storage";
-import type { RolloutFilter } from "../domain/ports.ts";
+import { and, asc, type Database, eq, query, sql } from "@hone/storage";
 import { READ_DEADLINE_MS } from "./read-deadline.ts";
 import { removals, rollouts, trainings } from "./schema.ts";
 
 const READ = { isRepeatable: true, deadlineMs: READ_DEADLINE_MS } as const;
 
-const row = {
+/** The columns of a list. */
+export const rolloutRow = {
   id: rollouts.id,
+  runId: rollouts.runId,
   slot: rollouts.slot,
   split: rollouts.split,
   step: rollouts.step,
@@ -27,37 +28,12 @@ const row = {
   traceId: rollouts.traceId,
   storedAtMs: rollouts.storedAtMs,
   advantage: trainings.advantage,
+  notes: sql<number>`(
+    select count(*)::int from notes where notes.run_id = rollouts.run_id and notes.slot = rollouts.slot
+  )`,
 } as const;
 
-const sameRollout = and(eq(trainings.runId, rollouts.runId), eq(trainings.slot, rollouts.slot));
-
-/** Reads one page of a run's rollouts, newest first. */
-export async function readRollouts(database: Database, runId: string, filter: RolloutFilter) {
-  const conditions: (SQL | undefined)[] = [
-    eq(rollouts.runId, runId),
-    filter.split === undefined ? undefined : eq(rollouts.split, filter.split),
-    filter.step === undefined ? undefined : eq(rollouts.step, filter.step),
-    filter.task === undefined ? undefined : eq(rollouts.task, filter.task),
-    filter.outcome === undefined ? undefined : eq(rollouts.outcome, filter.outcome),
-    filter.minReward === undefined ? undefined : gte(rollouts.reward, filter.minReward),
-    filter.maxReward === undefined ? undefined : lte(rollouts.reward, filter.maxReward),
-    filter.beforeId === undefined ? undefined : lt(rollouts.id, filter.beforeId),
-  ];
-  const rows = await query(
-    database,
-    (db) =>
-      db
-        .select(row)
-        .from(rollouts)
-        .leftJoin(trainings, sameRollout)
-        .where(and(...conditions))
-        .orderBy(desc(rollouts.id))
-        .limit(filter.limit + 1),
-    { ...READ, action: "read rollouts" },
-  );
-  const page = rows.slice(0, filter.limit);
-  return { rollouts: page, nextBeforeId: rows.length > filter.limit ? (page.at(-1)?.id ?? null) : null };
-}
+export const sameRollout = and(eq(trainings.runId, rollouts.runId), eq(trainings.slot, rollouts.slot));
 
 /** Counts the rollouts of each split and outcome. */
 export async function readRolloutCounts(database: Database, runId: string) {
@@ -86,7 +62,7 @@ export async function readRollout(database: Database, runId: string, slot: strin
     async (db) => {
       const [found] = await db
         .select({
-          ...row,
+          ...rolloutRow,
           figures: trainings.figures,
           spansRemoved: rollouts.spansRemoved,
           scored: rollouts.scored,

@@ -5,6 +5,7 @@ import { type Database, migrate, openDatabase, query, sql } from "@hone/storage"
 import { silentLogger } from "@hone/telemetry";
 import { startPostgres } from "@hone/testing";
 import type { RolloutRecord } from "../domain/rollout-record.ts";
+import { NO_WORDS } from "../domain/search/rollout-texts.ts";
 import { apiRoutes } from "../http/api-routes.ts";
 import { TokenTexts } from "../http/token-texts.ts";
 import { migrations } from "./migrations.ts";
@@ -77,6 +78,7 @@ describe("enforceRetention() by bytes", { timeout: 60_000 }, () => {
         totalTokens: 2,
         durationMs: 1,
         taskId: "t",
+        words: NO_WORDS,
       };
       await writeRollouts(database, [{ record, traceId, scored: randomBytes(ROLLOUT_BYTES) }]);
       await writeTrainings(database, [{ runId, slot, advantage: 1, figures: {} }]);

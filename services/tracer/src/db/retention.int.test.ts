@@ -3,8 +3,9 @@ import { after, before, describe, test } from "node:test";
 import type { Slot } from "@hone/core";
 import { type Database, migrate, openDatabase, query, sql } from "@hone/storage";
 import { startPostgres } from "@hone/testing";
+import { NO_WORDS } from "../domain/search/rollout-texts.ts";
+import { listRollouts } from "./list-rollouts.ts";
 import { migrations } from "./migrations.ts";
-import { readRollouts } from "./read-rollouts.ts";
 import { readPieces } from "./read-spans.ts";
 import { enforceRetention } from "./retention.ts";
 import { writeRollouts, writeTrainings } from "./write-rollouts.ts";
@@ -40,6 +41,7 @@ describe("enforceRetention()", { timeout: 60_000 }, () => {
       totalTokens: 2,
       durationMs: 1,
       taskId: "t",
+      words: NO_WORDS,
     } as const;
     return { record, traceId: "", scored: new Uint8Array([1]) };
   };
@@ -67,7 +69,7 @@ describe("enforceRetention()", { timeout: 60_000 }, () => {
       maxBytes: Number.MAX_SAFE_INTEGER,
     });
     assert.deepEqual(gone, { spans: 0, rollouts: 2 });
-    const { rollouts } = await readRollouts(database, "lake-1", { limit: 10 });
+    const { rollouts } = await listRollouts(database, "lake-1", { limit: 10 });
     assert.deepEqual(
       rollouts.map(({ index, advantage }) => [index, advantage]),
       [
@@ -85,7 +87,7 @@ describe("enforceRetention()", { timeout: 60_000 }, () => {
   test("keeps the first scored attempt of a rollout", async () => {
     const again = rollout(4);
     await writeRollouts(database, [{ ...again, record: { ...again.record, attempt: 2, reward: 0 } }]);
-    const { rollouts } = await readRollouts(database, "lake-1", { limit: 1 });
+    const { rollouts } = await listRollouts(database, "lake-1", { limit: 1 });
     assert.deepEqual([rollouts[0]?.attempt, rollouts[0]?.reward], [1, 1]);
   });
 });

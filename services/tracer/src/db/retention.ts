@@ -35,7 +35,7 @@ const MAX_STATEMENT_BYTES = 128 * 1024 ** 2;
 /** Training figures come seconds before or after their rollout. After this time the rollout was dropped (ADR 022). */
 const ORPHAN_MS = 3_600_000;
 
-const rolloutBytes = sql`pg_column_size(rollouts.scored) + ${sql.raw(String(ROW_BYTES))}`;
+const rolloutBytes = sql`pg_column_size(rollouts.scored) + coalesce(pg_column_size(rollouts.words), 0) + ${sql.raw(String(ROW_BYTES))}`;
 const pieceBytes = sql`pg_column_size(span_pieces.data) + ${sql.raw(String(ROW_BYTES))}`;
 
 /** Deletes and records what belongs to deleted rollouts; follows a `gone` that returns run_id, slot, split, step (K3). */

@@ -16,6 +16,7 @@ import type { Figures, Refusal } from "../domain/ports.ts";
 import type { RunProgress } from "../domain/run-progress.ts";
 import type { RunTroubles } from "../domain/run-troubles.ts";
 
+const tsvector = customType<{ data: string }>({ dataType: () => "tsvector" });
 const bytea = customType<{ data: Uint8Array; driverData: Uint8Array }>({ dataType: () => "bytea" });
 
 /** Unix milliseconds, as on the page and on the wire. */
@@ -125,6 +126,8 @@ export const rollouts = pgTable(
     spansRemoved: boolean("spans_removed").notNull().default(false),
     /** Encoded hone.rollout.v1.ScoredEpisode. */
     scored: bytea("scored").notNull(),
+    /** Its words by who wrote them; null = it was stored by a release without the search, and gets them soon. */
+    words: tsvector("words"),
   },
   (table) => [primaryKey({ columns: [table.runId, table.slot] })],
 );
@@ -161,4 +164,19 @@ export const spanPieces = pgTable("span_pieces", {
   spanCount: integer("span_count").notNull(),
   /** Encoded opentelemetry.proto.trace.v1.TracesData. */
   data: bytea("data").notNull(),
+});
+
+/** What people wrote about rollouts. Notes stay when their rollout is removed. */
+export const notes = pgTable("notes", {
+  id: bigserial("id", { mode: "number" }).primaryKey(),
+  runId: text("run_id").notNull(),
+  slot: text("slot").notNull(),
+  /** Index of the turn that it is about; null = the whole rollout. */
+  turn: integer("turn"),
+  /** Empty = not said. */
+  author: text("author").notNull(),
+  text: text("text").notNull(),
+  /** Null = none. */
+  score: doublePrecision("score"),
+  createdAtMs: timeMs("created_at_ms").notNull(),
 });

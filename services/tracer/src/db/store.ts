@@ -2,7 +2,8 @@
 
 import type { Database } from "@hone/storage";
 import type { TracerStore } from "../domain/ports.ts";
-import { areRolloutsRemoved, readRollout, readRolloutCounts, readRollouts } from "./read-rollouts.ts";
+import { listRollouts } from "./list-rollouts.ts";
+import { areRolloutsRemoved, readRollout, readRolloutCounts } from "./read-rollouts.ts";
 import { readRefusals, readRevisions, readRun, readRuns, readStep, readSteps } from "./read-runs.ts";
 import { areSpansRemoved, readPieces, readStepSpans } from "./read-spans.ts";
 
@@ -14,7 +15,7 @@ export function createStore(database: Database): TracerStore {
     readSteps: (runId, afterStep) => readSteps(database, runId, afterStep),
     readStep: (runId, step) => readStep(database, runId, step),
     readStepSpans: (runId, step, beganAtMs) => readStepSpans(database, runId, step, beganAtMs),
-    readRollouts: (runId, filter) => readRollouts(database, runId, filter),
+    readRollouts: (runId, filter) => listRollouts(database, runId, filter),
     readRolloutCounts: (runId) => readRolloutCounts(database, runId),
     readRollout: (runId, slot) => readRollout(database, runId, slot),
     areRolloutsRemoved: (runId, split, step) => areRolloutsRemoved(database, runId, split, step),

@@ -4,6 +4,7 @@ import type { RolloutRecord } from "./rollout-record.ts";
 import type { RunPhase } from "./run-phase.ts";
 import type { RunProgress } from "./run-progress.ts";
 import type { RunTroubles } from "./run-troubles.ts";
+import type { TextPlace } from "./search/rollout-texts.ts";
 import type { StepFigures } from "./series.ts";
 
 /** Numbers by name; one that is not finite is null. */
@@ -55,6 +56,20 @@ export interface Refusal {
   readonly problems: ReadonlyArray<{ readonly key: string; readonly message: string }>;
 }
 
+/** The columns by which lists of rollouts can be sorted. */
+export const ROLLOUT_SORTS = [
+  "stored",
+  "rollout",
+  "outcome",
+  "reward",
+  "advantage",
+  "turns",
+  "tokens",
+  "time",
+  "task",
+] as const;
+export type RolloutSort = (typeof ROLLOUT_SORTS)[number];
+
 /** The filter of a list of rollouts; absent = any. */
 export interface RolloutFilter {
   readonly split?: string | undefined;
@@ -63,6 +78,18 @@ export interface RolloutFilter {
   readonly outcome?: string | undefined;
   readonly minReward?: number | undefined;
   readonly maxReward?: number | undefined;
+  readonly taskId?: string | undefined;
+  /** A query in the form of `searchQueryOf`. */
+  readonly words?: string | undefined;
+  /** Where these words must stand. */
+  readonly place?: TextPlace | undefined;
+  /** Only rollouts about which somebody wrote a note. */
+  readonly isNoted?: boolean | undefined;
+  /** @default "stored", the newest first */
+  readonly sort?: RolloutSort | undefined;
+  readonly isAscending?: boolean | undefined;
+  /** How many rollouts to leave out, for the next page of a list that is sorted by another column. */
+  readonly offset?: number | undefined;
   /** Only rollouts that were stored before the one with this id, for the next page. */
   readonly beforeId?: number | undefined;
   readonly limit: number;
@@ -71,6 +98,7 @@ export interface RolloutFilter {
 /** A rollout as lists show it. */
 export interface RolloutRow {
   readonly id: number;
+  readonly runId: string;
   /** `<split>.<step>.<task>.<index>` */
   readonly slot: string;
   readonly split: string;
@@ -92,6 +120,18 @@ export interface RolloutRow {
   readonly storedAtMs: number;
   /** Null where the rollout was not trained or its train span did not arrive. */
   readonly advantage: number | null;
+  /** Number of notes that people wrote about it. */
+  readonly notes: number;
+}
+
+/** One page of a list. */
+export interface RolloutPage {
+  /** With their bytes where words were searched, for the places where these are. */
+  readonly rollouts: ReadonlyArray<RolloutRow & { readonly scored: Uint8Array | null }>;
+  /** The `beforeId` of the next page; null = there is none, or the list is sorted by another column. */
+  readonly nextBeforeId: number | null;
+  /** The `offset` of the next page; null = there is none, or the list has the order of storing. */
+  readonly nextOffset: number | null;
 }
 
 /** A rollout with its bytes and the others of its group. */
@@ -136,11 +176,8 @@ export interface TracerStore {
   readStep(runId: string, step: number): Promise<StepFigures | undefined>;
   /** The spans of the rollouts that may have been under way in a step. */
   readStepSpans(runId: string, step: number, beganAtMs: number): Promise<StepSpans>;
-  /** Newest first, with the `beforeId` of the next page if there is one. */
-  readRollouts(
-    runId: string,
-    filter: RolloutFilter,
-  ): Promise<{ readonly rollouts: readonly RolloutRow[]; readonly nextBeforeId: number | null }>;
+  /** One page of a run's rollouts, or of all rollouts. */
+  readRollouts(runId: string | undefined, filter: RolloutFilter): Promise<RolloutPage>;
   /** Numbers of rollouts by split and outcome. */
   readRolloutCounts(runId: string): Promise<
     ReadonlyArray<{

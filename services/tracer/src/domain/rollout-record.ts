@@ -3,6 +3,7 @@
 import { isScorable, type Outcome, type Slot } from "@hone/core";
 import type { Episode, ScoredEpisode } from "@hone/proto-gen/rollout";
 import { storable } from "./run-event.ts";
+import { type RolloutWords, rolloutWordsOf } from "./search/rollout-texts.ts";
 
 export interface RolloutRecord {
   readonly runId: string;
@@ -20,6 +21,8 @@ export interface RolloutRecord {
   readonly totalTokens: number;
   readonly durationMs: number;
   readonly taskId: string;
+  /** What the search finds it by. */
+  readonly words: RolloutWords;
 }
 
 /** @param identity slot and outcome of the episode, decoded. */
@@ -48,6 +51,7 @@ export function rolloutRecordOf(
     totalTokens,
     durationMs: finiteOrNull(episode.durationMs) ?? 0,
     taskId: storable(episode.task?.id ?? ""),
+    words: rolloutWordsOf(scored, episode),
   };
 }
 

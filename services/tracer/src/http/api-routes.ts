@@ -5,7 +5,9 @@
  *   GET /api/runs/:run                               one run with its file and evaluations
  *   GET /api/runs/:run/steps?after=                  metrics of its completed steps, by name
  *   GET /api/runs/:run/steps/:step/timeline          who worked when in a step
- *   GET /api/runs/:run/rollouts?split=&step=&task=&outcome=&minReward=&maxReward=&before=&limit=
+ *   GET /api/runs/:run/rollouts?split=&step=&task=&outcome=&minReward=&maxReward=&taskId=&noted=yes
+ *           &q=&place=&sort=&order=&before=&offset=&limit=
+ *   GET /api/rollouts?…                              the same for the rollouts of all runs
  *   GET /api/runs/:run/rollout-counts                rollouts by split and outcome
  *   GET /api/runs/:run/rollouts/:slot                one rollout: turns, tokens, scores, its group
  *   GET /api/runs/:run/rollouts/:slot/frames         its states one after another, drawn by its environment
@@ -20,7 +22,7 @@
  */
 
 import { fromBinary } from "@bufbuild/protobuf";
-import { Outcome, Split } from "@hone/core";
+import { InvalidInputError, Outcome, Split } from "@hone/core";
 import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { createHttpApp, errorBody } from "@hone/service-kit";
 import { type Logger, METRICS } from "@hone/telemetry";
@@ -28,9 +30,12 @@ import type { Context, Hono } from "hono";
 import { z } from "zod";
 import { type AskForFrames, episodeFrames } from "../domain/episode-frames.ts";
 import { traceViewOf } from "../domain/otlp/trace-view.ts";
-import type { TracerStore } from "../domain/ports.ts";
+import { ROLLOUT_SORTS, type TracerStore } from "../domain/ports.ts";
 import { rolloutViewOf } from "../domain/rollout-view.ts";
 import { jsonObjectOf, MAX_COLUMN } from "../domain/run-event.ts";
+import { excerptFinder } from "../domain/search/excerpt.ts";
+import { TextPlace, textsOf } from "../domain/search/rollout-texts.ts";
+import { searchQueryOf } from "../domain/search/words.ts";
 import { seriesOf } from "../domain/series.ts";
 import { type StackHealth, withOwnersHealth } from "../domain/stack-health.ts";
 import { spanTimesOf } from "../domain/timeline/span-times.ts";
@@ -65,6 +70,11 @@ export interface ApiOptions {
 const DEFAULT_PAGE = 50;
 const MAX_PAGE = 200;
 
+/** Longest query of a search, and longest id of a task. */
+const MAX_TEXT = 1_000;
+/** Pages of a sorted list end here; a filter leads further than the ten thousandth row. */
+const MAX_OFFSET = 10_000;
+
 const traceParameters = z.object({ trace: z.string().regex(/^[0-9a-f]{32}$/, "32 hexadecimal digits") });
 const stepsQuery = z.object({ after: wholeNumber.optional() });
 const rolloutsQuery = z.object({
@@ -74,7 +84,14 @@ const rolloutsQuery = z.object({
   outcome: z.enum(Outcome).optional(),
   minReward: decimal.optional(),
   maxReward: decimal.optional(),
+  taskId: z.string().min(1).max(MAX_TEXT).optional(),
+  q: z.string().max(MAX_TEXT).optional(),
+  place: z.enum(Object.keys(TextPlace) as [keyof typeof TextPlace]).optional(),
+  noted: z.literal("yes").optional(),
+  sort: z.enum(ROLLOUT_SORTS).optional(),
+  order: z.enum(["asc", "desc"]).optional(),
   before: rowId.optional(),
+  offset: wholeNumber.refine((value) => value <= MAX_OFFSET, `at most ${MAX_OFFSET}`).optional(),
   limit: wholeNumber.refine((value) => value >= 1 && value <= MAX_PAGE, `1 to ${MAX_PAGE}`).optional(),
 });
 
@@ -117,10 +134,13 @@ export function apiRoutes(options: ApiOptions): Hono {
     return c.json({ ...stepTimeline(figures, pieces.flatMap(spanTimesOf)), rollouts });
   });
 
+  app.get("/rollouts", async (c) => {
+    return c.json(await listAnswer(store, undefined, parseParameters(rolloutsQuery, c.req.query())));
+  });
+
   app.get("/runs/:run/rollouts", async (c) => {
     const { run } = parseParameters(runParameters, c.req.param());
-    const { before, limit = DEFAULT_PAGE, ...filter } = parseParameters(rolloutsQuery, c.req.query());
-    return c.json(await store.readRollouts(run, { ...filter, beforeId: before, limit }));
+    return c.json(await listAnswer(store, run, parseParameters(rolloutsQuery, c.req.query())));
   });
 
   app.get("/runs/:run/rollout-counts", async (c) => {
@@ -171,6 +191,37 @@ export function apiRoutes(options: ApiOptions): Hono {
 
   app.get("/intake", (c) => c.json(intakeCounts()));
   return app;
+}
+
+/** One page of a list. Where words are searched, each rollout has the place where they are. */
+async function listAnswer(
+  store: TracerStore,
+  run: string | undefined,
+  given: z.output<typeof rolloutsQuery>,
+) {
+  const { before, limit = DEFAULT_PAGE, q, order, noted, ...filter } = given;
+  const words = q === undefined ? undefined : searchQueryOf(q);
+  if (q !== undefined && words === undefined)
+    throw new InvalidInputError("nothing can be searched: the query has no word that must occur", {
+      path: "q",
+      allowed: 'words, "several words", -excluded, or',
+    });
+  const page = await store.readRollouts(run, {
+    ...filter,
+    words,
+    beforeId: before,
+    limit,
+    isAscending: order === "asc",
+    isNoted: noted === "yes",
+  });
+  const findExcerpt = excerptFinder(q ?? "", filter.place);
+  const rollouts = page.rollouts.map(({ scored: bytes, ...row }) => {
+    if (bytes === null) return row;
+    const scored = fromBinary(ScoredEpisodeSchema, bytes);
+    const texts = scored.episode === undefined ? [] : textsOf(scored, scored.episode);
+    return { ...row, excerpt: findExcerpt(texts) ?? null };
+  });
+  return { ...page, rollouts };
 }
 
 async function traceAnswer(

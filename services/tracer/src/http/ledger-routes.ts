@@ -46,7 +46,7 @@ export function addLedgerRoutes(app: Hono, { store, tokenTexts, askLedger }: Led
     ]);
     const texts = await tokenTexts.of(owner?.configJson ?? null);
     const pull = ofStep === undefined || ofStep.gradientJson === "" ? 0 : gradientOf(ofStep).pull;
-    return c.json({ runId: run, ...tokenFiguresOf(tokens, pull, texts) });
+    return c.json({ runId: run, ...tokenFiguresOf(tokens, pull, texts.textOf) });
   });
 }
 

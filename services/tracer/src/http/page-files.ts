@@ -17,11 +17,9 @@ const STRIP_THREAD = new URL("./strip-types.ts", import.meta.url);
 /** Some fifty files take a second on a busy machine. */
 const STRIP_DEADLINE_MS = 30_000;
 
-const SCRIPT = "text/javascript; charset=utf-8";
 const TYPES: Readonly<Record<string, string>> = {
   ".html": "text/html; charset=utf-8",
-  ".js": SCRIPT,
-  ".ts": SCRIPT,
+  ".ts": "text/javascript; charset=utf-8",
   ".css": "text/css; charset=utf-8",
   ".svg": "image/svg+xml",
 };

@@ -69,7 +69,8 @@ function scoreOf(awaited: AwaitedReward, given: GivenReward | undefined): Score 
   const { judge, weight, roles, defaultValue } = awaited;
   const metrics = defaultValue === undefined ? {} : { [GIVEN_FIGURE]: given === undefined ? 0 : 1 };
   const value = given?.value ?? defaultValue ?? Number.NaN;
-  return create(ScoreSchema, { judge, weight, value, metrics, roles: [...roles] });
+  const reason = given?.reason ?? "";
+  return create(ScoreSchema, { judge, weight, value, metrics, roles: [...roles], reason });
 }
 
 function leftOut({ finished }: RolloutRewards, reason: string): ScoredEpisode {

@@ -17,13 +17,19 @@ function treeOf(samples: readonly number[][], turns: readonly [sample: number, e
 
 describe("sampleTree()", () => {
   test("hangs a sample below the earlier one with which it shares most", () => {
-    const tree = treeOf([
-      [1, 2, 3, 4],
-      [9, 9],
-      [1, 2, 3, 5, 6],
-      [1, 2, 3, 5, 7],
-      [1, 8],
-    ]);
+    const tree = treeOf(
+      [
+        [1, 2, 3, 4],
+        [9, 9],
+        [1, 2, 3, 5, 6],
+        [1, 2, 3, 5, 7],
+        [1, 8],
+      ],
+      [
+        [0, 1],
+        [2, 4],
+      ],
+    );
     assert.deepEqual(
       tree.map(({ parent, sharedTokens }) => [parent, sharedTokens]),
       [
@@ -35,6 +41,13 @@ describe("sampleTree()", () => {
       ],
     );
     assert.ok(tree[4]?.parent !== null);
+    // Without an answer among the shared tokens they all begin anew.
+    assert.ok(
+      treeOf([
+        [1, 2],
+        [1, 2, 3],
+      ]).every(({ parent }) => parent === null),
+    );
   });
 
   test("agrees with a comparison of all pairs", () => {
@@ -48,7 +61,8 @@ describe("sampleTree()", () => {
       const at = a.findIndex((id, place) => b[place] !== id);
       return at === -1 ? a.length : at;
     };
-    for (const [sample, { sharedTokens, parent }] of treeOf(samples).entries()) {
+    const answers = samples.map((_, sample): [number, number] => [sample, 1]);
+    for (const [sample, { sharedTokens, parent }] of treeOf(samples, answers).entries()) {
       const most = Math.max(
         0,
         ...samples.slice(0, sample).map((other) => shared(samples[sample] ?? [], other)),

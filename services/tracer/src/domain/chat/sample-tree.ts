@@ -1,6 +1,6 @@
 /**
- * The samples of a rollout as a tree: each hangs below the earlier sample with which it shares most tokens from the beginning, so it
- * shows where histories branch. N samples are sorted by their tokens; what two of them share is then the least that neighbours
+ * The samples of a rollout as a tree: each hangs below the earlier sample with which it shares most tokens from the beginning, if
+ * an answer of the model is among them, so it shows where histories branch. A prompt alone is no history. N samples are sorted by their tokens; what two of them share is then the least that neighbours
  * between them share, so the tokens are compared N times, not N².
  */
 
@@ -28,12 +28,13 @@ export function sampleTree({ samples, turns }: Pick<Episode, "samples" | "turns"
   const branches = ids.length > MAX_COMPARED ? new Map<number, Branch>() : branchesOf(ids);
   const nodes: SampleNode[] = [];
   for (const [sample, { tokenIds, lossMask }] of samples.entries()) {
-    const branch = branches.get(sample);
+    const nearest = branches.get(sample);
     const own = turns.filter((turn) => turn.sample === sample).map(({ index }) => index);
-    const inherited = branch === undefined ? [] : (nodes[branch.parent]?.history ?? []);
+    const inherited = nearest === undefined ? [] : (nodes[nearest.parent]?.history ?? []);
     const shared = inherited.filter(
-      (index) => (turns[index]?.sampledEnd ?? Infinity) <= (branch?.shared ?? 0),
+      (index) => (turns[index]?.sampledEnd ?? Infinity) <= (nearest?.shared ?? 0),
     );
+    const branch = shared.length === 0 ? undefined : nearest;
     nodes.push({
       sample,
       parent: branch?.parent ?? null,

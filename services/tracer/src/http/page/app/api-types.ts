@@ -2,24 +2,55 @@
 
 import type { ChatMessage, ChatPart } from "../../../domain/chat/chat-view.ts";
 import type { SampleNode } from "../../../domain/chat/sample-tree.ts";
-import type { Evaluation, RolloutDetail, RolloutRow, RunSummary } from "../../../domain/ports.ts";
+import type { FramesView, FrameView } from "../../../domain/episode-frames.ts";
+import type { SpanView, TraceView } from "../../../domain/otlp/trace-view.ts";
+import type {
+  CurvePoint,
+  Evaluation,
+  Refusal,
+  RolloutDetail,
+  RolloutRow,
+  RunSummary,
+} from "../../../domain/ports.ts";
 import type { RolloutView, TokenView, TurnView } from "../../../domain/rollout-view.ts";
+import type { Excerpt } from "../../../domain/search/excerpt.ts";
 import type { Series } from "../../../domain/series.ts";
 import type { StackHealth } from "../../../domain/stack-health.ts";
+import type { StepTimeline } from "../../../domain/timeline/step-timeline.ts";
 
 export type {
   ChatMessage,
   ChatPart,
   Evaluation,
+  FramesView,
+  FrameView,
+  Refusal,
   RolloutRow,
   RunSummary,
   SampleNode,
   Series,
+  SpanView,
   StackHealth,
+  StepTimeline,
   TokenView,
+  TraceView,
   TurnView,
 };
 
 /** A rollout as `/api/runs/:run/rollouts/:slot` answers. */
 export type RolloutAnswer = Omit<RolloutDetail, "scored" | "spansRemoved"> &
   RolloutView & { readonly runId: string };
+
+/** A run in the list of `/api/runs`. */
+export type ListedRun = RunSummary & { readonly curve: readonly CurvePoint[] };
+
+/** A run as `/api/runs/:run` answers. */
+export type RunAnswer = RunSummary & {
+  readonly removedRollouts: number;
+  readonly evaluations: readonly Evaluation[];
+  /** The run file; null = its acceptance was not seen. */
+  readonly config: Readonly<Record<string, unknown>> | null;
+};
+
+/** A rollout in a list; where words were searched, with their place, or null where it cannot be shown. */
+export type ListedRollout = RolloutRow & { readonly excerpt?: Excerpt | null };

@@ -2,13 +2,14 @@
 
 import { ApiError } from "./api.ts";
 import { type Child, h, replace } from "./dom.ts";
-import { showHealth } from "./health.js";
-import { setUpTheme } from "./theme.js";
+import { showHealth } from "./health.ts";
+import { setUpTheme } from "./theme.ts";
 import type { Trail, ViewContext } from "./view.ts";
 import { rolloutView } from "./views/rollout/rollout.ts";
-import { runView } from "./views/run/run.js";
-import { runsView } from "./views/runs.js";
-import { traceView } from "./views/trace.js";
+import { runView } from "./views/run/run.ts";
+import { runsView } from "./views/runs.ts";
+import { searchView } from "./views/search.ts";
+import { traceView } from "./views/trace.ts";
 
 interface Route {
   readonly pattern: RegExp;
@@ -18,6 +19,7 @@ interface Route {
 
 const ROUTES: readonly Route[] = [
   { pattern: /^\/$/, view: runsView, names: [] },
+  { pattern: /^\/search$/, view: searchView, names: [] },
   { pattern: /^\/runs\/([^/]+)$/, view: runView, names: ["run"] },
   { pattern: /^\/runs\/([^/]+)\/rollouts\/([^/]+)$/, view: rolloutView, names: ["run", "slot"] },
   { pattern: /^\/runs\/([^/]+)\/rollouts\/([^/]+)\/trace$/, view: traceView, names: ["run", "slot"] },

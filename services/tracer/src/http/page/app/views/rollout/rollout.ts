@@ -4,7 +4,7 @@ import { read, runPath } from "../../api.ts";
 import type { RolloutAnswer } from "../../api-types.ts";
 import { h, link, replace } from "../../dom.ts";
 import type { ViewContext } from "../../view.ts";
-import { episodePlayer } from "./episode-player.js";
+import { episodePlayer } from "./episode-player.ts";
 import { groupStrip, rolloutDetails, rolloutFacts, rolloutHead } from "./rollout-head.ts";
 import { sampleTree } from "./sample-tree.ts";
 import { ColorBy, tokenCard, tokenStrip } from "./tokens.ts";

@@ -1,8 +1,9 @@
 /** One step of a run: who worked when, how old its tokens were, and what was not trained and why. */
 
-import { ApiError, read } from "../../api.ts";
-import { laneChart, phaseLegend } from "../../charts/lanes.js";
-import { h, replace } from "../../dom.ts";
+import { ApiError, read, runPath } from "../../api.ts";
+import type { Series, StepTimeline } from "../../api-types.ts";
+import { laneChart, phaseLegend } from "../../charts/lanes.ts";
+import { type Child, h, replace } from "../../dom.ts";
 import { count, duration, percent } from "../../format.ts";
 import { everySecond } from "../../live.ts";
 
@@ -14,7 +15,7 @@ const SETTLED_MS = 10_000;
 const AGE = /^staleness\/(\d+)$/;
 
 /** Metrics that count what was not trained: what, and why. */
-const NOT_TRAINED = [
+const NOT_TRAINED: readonly (readonly [name: string, what: string, why: string])[] = [
   ["groups/too_old", "groups given up", "their tokens had grown too old"],
   ["groups/empty", "groups left out", "none of their rollouts could be scored"],
   ["groups/flat", "groups without a gradient", "their rewards are all equal"],
@@ -26,11 +27,26 @@ const NOT_TRAINED = [
   ["outcome/stale", "rollouts left out", "their tokens had grown too old"],
 ];
 
-/** @returns the element, and `update(series)`, which follows the newest step unless another one was chosen. */
-export function stepSection({ runId, signal }) {
-  let series = { steps: [], timesMs: [], metrics: {} };
-  let chosen;
-  let shown;
+type TimelineAnswer = StepTimeline & {
+  readonly rollouts: { readonly drawn: number; readonly total: number };
+};
+
+/** The section of a step. It follows the newest step unless another one was chosen. */
+export interface StepSection {
+  readonly element: HTMLElement;
+  update(series: Series): void;
+}
+
+export function stepSection({
+  runId,
+  signal,
+}: {
+  readonly runId: string;
+  readonly signal: AbortSignal;
+}): StepSection {
+  let series: Series = { steps: [], timesMs: [], metrics: {} };
+  let chosen: number | undefined;
+  let shown: number | undefined;
   let loadedAtMs = 0;
   let isLoading = false;
   const chooser = stepChooser((step) => {
@@ -58,7 +74,12 @@ export function stepSection({ runId, signal }) {
     isLoading = true;
     shown = step;
     loadedAtMs = Date.now();
-    chooser.update({ step, first: series.steps[0], newest, isFollowing: chosen === undefined });
+    chooser.update({
+      step,
+      first: series.steps[0] ?? step,
+      newest: newest ?? step,
+      isFollowing: chosen === undefined,
+    });
     replace(parts, ageCard(series, step), notTrainedCard(series, step));
     if (!hasTimes(series, step)) {
       replace(timeline, h("p", { class: "small soft" }, "It is not known who worked when in this step."));
@@ -66,8 +87,7 @@ export function stepSection({ runId, signal }) {
       return;
     }
     try {
-      const path = `/runs/${encodeURIComponent(runId)}/steps/${step}/timeline`;
-      replace(timeline, timelineOf(await read(path, { signal })));
+      replace(timeline, timelineOf(await read(runPath(runId, "steps", step, "timeline"), { signal })));
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof ApiError)) throw error;
@@ -80,7 +100,7 @@ export function stepSection({ runId, signal }) {
   everySecond(signal, () => void refresh());
   return {
     element,
-    update(next) {
+    update(next: Series) {
       series = next;
       element.hidden = series.steps.length === 0;
       void refresh();
@@ -89,18 +109,25 @@ export function stepSection({ runId, signal }) {
 }
 
 /** Whether its trainer told how long the step took; one that died right after the commit did not. */
-function hasTimes({ steps, metrics }, step) {
+function hasTimes({ steps, metrics }: Series, step: number): boolean {
   return (metrics["time/step_ms"]?.[steps.indexOf(step)] ?? 0) > 0;
 }
 
+interface ChooserState {
+  readonly step: number;
+  readonly first: number;
+  readonly newest: number;
+  readonly isFollowing: boolean;
+}
+
 /** Chooses a step. @param onChange called with the step, or undefined for the newest one, whichever that is. */
-function stepChooser(onChange) {
+function stepChooser(onChange: (step: number | undefined) => void) {
   const input = h("input", { type: "number", name: "step", "aria-label": "Step", min: 1 });
   const back = h("button", { class: "button", type: "button", "aria-label": "Step before" }, "‹");
   const forth = h("button", { class: "button", type: "button", "aria-label": "Next step" }, "›");
   const newestButton = h("button", { class: "button", type: "button" }, "Newest");
-  let state = {};
-  const go = (step) => {
+  let state: ChooserState = { step: 0, first: 1, newest: 0, isFollowing: true };
+  const go = (step: number) => {
     if (step >= state.first && step <= state.newest) onChange(step);
   };
   back.addEventListener("click", () => go(state.step - 1));
@@ -109,11 +136,11 @@ function stepChooser(onChange) {
   input.addEventListener("change", () => go(Number(input.value)));
   return {
     element: h("div", { class: "step-chooser" }, back, input, forth, newestButton),
-    update(next) {
+    update(next: ChooserState) {
       state = next;
       const { step, first, newest, isFollowing } = state;
-      input.max = newest;
-      if (document.activeElement !== input) input.value = step;
+      input.max = String(newest);
+      if (document.activeElement !== input) input.value = String(step);
       back.disabled = step <= first;
       forth.disabled = step >= newest;
       newestButton.setAttribute("aria-pressed", String(isFollowing));
@@ -121,7 +148,7 @@ function stepChooser(onChange) {
   };
 }
 
-function timelineOf(answer) {
+function timelineOf(answer: TimelineAnswer): Child {
   const { drawn, total } = answer.rollouts;
   return [
     h(
@@ -144,12 +171,12 @@ function timelineOf(answer) {
 }
 
 /** A histogram of the tokens by their age; nothing where the run is synchronous. */
-function ageCard({ steps, metrics }, step) {
+function ageCard({ steps, metrics }: Series, step: number): Child {
   const row = steps.indexOf(step);
   const ages = Object.entries(metrics)
     .flatMap(([name, values]) => {
       const age = AGE.exec(name)?.[1];
-      return age === undefined ? [] : [[Number(age), values[row] ?? 0]];
+      return age === undefined ? [] : [[Number(age), values[row] ?? 0] as const];
     })
     .toSorted(([a], [b]) => a - b);
   const total = ages.reduce((sum, [, tokens]) => sum + tokens, 0);
@@ -185,11 +212,11 @@ function ageCard({ steps, metrics }, step) {
 }
 
 /** What was not trained, in the step and in all steps; nothing where all was. */
-function notTrainedCard({ steps, metrics }, step) {
+function notTrainedCard({ steps, metrics }: Series, step: number): Child {
   const row = steps.indexOf(step);
   const rows = NOT_TRAINED.flatMap(([name, what, why]) => {
     const values = metrics[name] ?? [];
-    const all = values.reduce((sum, value) => sum + (value ?? 0), 0);
+    const all = values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
     return all === 0 ? [] : [{ what, why, inStep: values[row] ?? 0, all }];
   });
   if (rows.length === 0) return null;

@@ -1,18 +1,19 @@
 /** A chart of who worked when in a step: one lane for the trainer's phases, and one for each kind of other work. */
 
-import { h, s } from "../dom.ts";
+import type { StepTimeline } from "../api-types.ts";
+import { type Child, h, s } from "../dom.ts";
 import { count, milliseconds, percent } from "../format.ts";
-import { niceTicks } from "./scale.js";
+import { niceTicks } from "./scale.ts";
 
 /** What the trainer does in a step: its name in the chart, and its colour. */
-const PHASES = {
+const PHASES: Readonly<Record<string, readonly [name: string, colour: string]>> = {
   wait: ["waits for rollouts", "wait"],
   score: ["scores", "3"],
   train: ["trains", "1"],
   commit: ["commits", "2"],
   publish: ["publishes", "4"],
 };
-const LANES = {
+const LANES: Readonly<Record<string, readonly [title: string, unit: string]>> = {
   engine: ["Engine", "generations"],
   agents: ["Agents", "rollouts"],
   tools: ["Tools and environments", "calls"],
@@ -22,28 +23,31 @@ const LANES = {
 /** Height of the least work, as a share of the lane, so that it is seen. */
 const LEAST_HEIGHT = 0.08;
 
-/** @param timeline as the API answers. */
-export function laneChart({ durationMs, phases, lanes }) {
+export function laneChart({ durationMs, phases, lanes }: StepTimeline): HTMLElement {
   return h("div", { class: "lanes" }, trainerLane(phases, durationMs), lanes.map(workLane), axis(durationMs));
 }
 
 /** The colours of the trainer's phases. */
-export function phaseLegend(phases) {
+export function phaseLegend(phases: StepTimeline["phases"]): HTMLElement {
   return h(
     "div",
     { class: "legend" },
     phases.map(({ name }) =>
-      h("span", { class: curveOf(name) }, h("span", { class: "swatch lane-swatch" }), PHASES[name][0]),
+      h("span", { class: curveOf(name) }, h("span", { class: "swatch lane-swatch" }), phaseName(name)),
     ),
   );
 }
 
-function curveOf(phase) {
-  return `curve-${PHASES[phase][1]}`;
+function curveOf(phase: string): string {
+  return `curve-${PHASES[phase]?.[1] ?? "wait"}`;
 }
 
-function trainerLane(phases, durationMs) {
-  const texts = phases.map(({ name, fromMs, toMs }) => `${PHASES[name][0]} ${milliseconds(toMs - fromMs)}`);
+function phaseName(phase: string): string {
+  return PHASES[phase]?.[0] ?? phase;
+}
+
+function trainerLane(phases: StepTimeline["phases"], durationMs: number): HTMLElement {
+  const texts = phases.map(({ name, fromMs, toMs }) => `${phaseName(name)} ${milliseconds(toMs - fromMs)}`);
   const wait = phases.find(({ name }) => name === "wait");
   const bars = phases.map(({ name, fromMs, toMs }, i) =>
     h("span", {
@@ -56,8 +60,8 @@ function trainerLane(phases, durationMs) {
   return lane("Trainer", "", bars, figure, texts.join(", "));
 }
 
-function workLane({ kind, name, busyShare, most, counts }) {
-  const [title, unit] = LANES[kind];
+function workLane({ kind, name, busyShare, most, counts }: StepTimeline["lanes"][number]): HTMLElement {
+  const [title, unit] = LANES[kind] ?? [kind, ""];
   const idle = `idle ${percent(1 - busyShare)}`;
   const atOnce = `up to ${count(most)} ${unit} at once`;
   const steps = counts.map((value, i) => {
@@ -73,7 +77,7 @@ function workLane({ kind, name, busyShare, most, counts }) {
 }
 
 /** @param label what screen readers read, and what is shown under the pointer. */
-function lane(title, name, content, figure, label) {
+function lane(title: string, name: string, content: Child, figure: string, label: string): HTMLElement {
   return h(
     "div",
     { class: "lane" },
@@ -87,7 +91,7 @@ function lane(title, name, content, figure, label) {
   );
 }
 
-function axis(durationMs) {
+function axis(durationMs: number): HTMLElement {
   const ticks = niceTicks(0, durationMs, 6);
   return h(
     "div",

@@ -1,11 +1,12 @@
 /** The charts of a run: a large one of success and reward, and a small one for every other metric. */
 
-import { lineChart } from "../../charts/line-chart.js";
+import type { Evaluation, Series } from "../../api-types.ts";
+import { type Line, type LineChart, lineChart, type Point } from "../../charts/line-chart.ts";
 import { h, replace } from "../../dom.ts";
-import { milliseconds, number, percent } from "../../format.ts";
+import { type Maybe, milliseconds, number, percent } from "../../format.ts";
 
 /** Groups of metrics, in the order in which they are shown; metrics in no group come last. */
-const GROUPS = [
+const GROUPS: readonly (readonly [title: string, names: readonly string[]])[] = [
   [
     "Learning",
     [
@@ -77,8 +78,16 @@ const SHARES = new Set(["clip_fraction", "actions/invalid", "idle/trainer", "idl
 /** Numbers of tokens by their age, which the view of a step shows as a histogram. */
 const AGE = /^staleness\/\d+$/;
 
-/** @param info unit and description of each known metric. @returns the two elements, and `update(series, evaluations)`. */
-export function runCharts(info) {
+/** Unit and description of each known metric. */
+export type MetricInfo = Readonly<Record<string, { readonly unit: string; readonly description: string }>>;
+
+export interface RunCharts {
+  readonly main: HTMLElement;
+  readonly multiples: HTMLElement;
+  update(series: Series, evaluations: readonly Evaluation[]): void;
+}
+
+export function runCharts(info: MetricInfo): RunCharts {
   const legend = h("div", { class: "legend" });
   const chart = lineChart({
     label: "Success and reward per step",
@@ -95,7 +104,7 @@ export function runCharts(info) {
     chart.element,
   );
   const multiples = h("section", { class: "section" });
-  const small = new Map();
+  const small = new Map<string, Multiple>();
 
   return {
     main,
@@ -119,20 +128,20 @@ export function runCharts(info) {
   };
 }
 
-function mainSeries({ steps, metrics }, evaluations) {
+function mainSeries({ steps, metrics }: Series, evaluations: readonly Evaluation[]): readonly Line[] {
   const success = pointsOf(steps, metrics.success);
   const reward = pointsOf(steps, metrics["reward/mean"]);
   // Where reward and success are equal, one line is drawn for both.
   const isSame =
-    success.length === reward.length && success.every(({ y }, i) => Math.abs(y - reward[i].y) < 1e-9);
-  const evaluated = (mode) =>
+    success.length === reward.length &&
+    success.every(({ y }, i) => Math.abs(y - (reward[i]?.y ?? Number.NaN)) < 1e-9);
+  const evaluated = (mode: string): Point[] =>
     evaluations
       .filter((evaluation) => evaluation.mode === mode)
-      .map(({ version, metrics: figures }) => ({
-        x: version,
-        y: figures.success ?? figures["reward/mean"] ?? null,
-      }))
-      .filter(({ y }) => y !== null);
+      .flatMap(({ version, metrics: figures }) => {
+        const y = figures.success ?? figures["reward/mean"] ?? null;
+        return y === null ? [] : [{ x: version, y }];
+      });
   return [
     { name: "success in training", curve: 1, kind: "line", points: success },
     { name: "reward", curve: 2, kind: "line", points: isSame ? [] : reward },
@@ -141,9 +150,19 @@ function mainSeries({ steps, metrics }, evaluations) {
   ];
 }
 
-function drawMultiples(parent, small, series, info) {
-  const isShown = (name) =>
-    series.metrics[name].some((value) => (name.startsWith(OUTCOME) ? value > 0 : value !== null));
+interface Multiple {
+  readonly element: HTMLElement;
+  update(points: readonly Point[]): void;
+}
+
+function drawMultiples(
+  parent: HTMLElement,
+  small: Map<string, Multiple>,
+  series: Series,
+  info: MetricInfo,
+): void {
+  const isShown = (name: string) =>
+    series.metrics[name]?.some((value) => (name.startsWith(OUTCOME) ? (value ?? 0) > 0 : value !== null));
   const names = Object.keys(series.metrics).filter(
     (name) => !MAIN.has(name) && !AGE.test(name) && isShown(name),
   );
@@ -171,22 +190,27 @@ function drawMultiples(parent, small, series, info) {
   for (const name of names) small.get(name)?.update(pointsOf(series.steps, series.metrics[name]));
 }
 
-function groupsOf(names) {
+/** The names in their groups. */
+export function groupsOf(
+  names: readonly string[],
+): ReadonlyArray<readonly [title: string, names: readonly string[]]> {
   const rest = new Set(names);
-  const groups = GROUPS.map(([title, members]) => [title, members.filter((name) => rest.delete(name))]);
+  const groups = GROUPS.map(
+    ([title, members]) => [title, members.filter((name) => rest.delete(name))] as const,
+  );
   const outcomes = [...rest].filter((name) => name.startsWith(OUTCOME));
   const others = [...rest].filter((name) => !name.startsWith(OUTCOME));
-  return [...groups, ["Outcomes", outcomes], ["Agent and other", others]].filter(
+  return [...groups, ["Outcomes", outcomes] as const, ["Agent and other", others] as const].filter(
     ([, members]) => members.length > 0,
   );
 }
 
-function multipleOf(name, small, info) {
+function multipleOf(name: string, small: Map<string, Multiple>, info: MetricInfo): Multiple {
   const known = small.get(name);
   if (known !== undefined) return known;
   const format = formatOf(name, info[name]?.unit);
-  const label = name.replace(/_ms$/, "").replaceAll(/[_/]/g, " ");
-  const chart = lineChart({ label, height: 84, isSmall: true, format });
+  const label = labelOf(name);
+  const chart: LineChart = lineChart({ label, height: 84, isSmall: true, format });
   const last = h("span", { class: "multiple-last" });
   const element = h(
     "div",
@@ -196,7 +220,7 @@ function multipleOf(name, small, info) {
   );
   const entry = {
     element,
-    update(points) {
+    update(points: readonly Point[]) {
       last.textContent = format(points.at(-1)?.y ?? null);
       chart.update([{ name: label, curve: 1, kind: "line", points }]);
     },
@@ -205,14 +229,22 @@ function multipleOf(name, small, info) {
   return entry;
 }
 
-function formatOf(name, unit) {
-  if (unit === "ms") return milliseconds;
-  if (SHARES.has(name)) return (value) => percent(value, 1);
-  return (value) => number(value, 3);
+/** A metric's name as words. */
+export function labelOf(name: string): string {
+  return name.replace(/_ms$/, "").replaceAll(/[_/]/g, " ");
 }
 
-function pointsOf(steps, values = []) {
-  return steps.flatMap((x, i) =>
-    values[i] === null || values[i] === undefined ? [] : [{ x, y: values[i] }],
-  );
+/** How the values of a metric are written. */
+export function formatOf(name: string, unit: string | undefined): (value: Maybe) => string {
+  if (unit === "ms") return milliseconds;
+  if (SHARES.has(name)) return (value: Maybe) => percent(value, 1);
+  return (value: Maybe) => number(value, 3);
+}
+
+/** The points of a metric. */
+export function pointsOf(steps: readonly number[], values: readonly Maybe[] = []): Point[] {
+  return steps.flatMap((x, i) => {
+    const y = values[i];
+    return y === null || y === undefined ? [] : [{ x, y }];
+  });
 }

@@ -5,19 +5,69 @@
  * values there. Lines of many points are drawn twice: the values themselves faintly, their moving average strongly.
  */
 
-import { append, h, replace, s, setVars } from "../dom.ts";
-import { domainOf, linear, nearestIndex, niceTicks, pathThrough, smooth, thin } from "./scale.js";
+import { append, type Child, h, replace, s, setVars } from "../dom.ts";
+import type { Maybe } from "../format.ts";
+import {
+  domainOf,
+  linear,
+  nearestIndex,
+  niceTicks,
+  type Point,
+  pathThrough,
+  type Range,
+  type Scale,
+  smooth,
+  thin,
+} from "./scale.ts";
+
+export type { Point } from "./scale.ts";
 
 /** From this number of points on, the moving average is drawn. */
 const SMOOTH_FROM = 24;
+/** A chart is drawn when it is as close to the window as this. */
+const NEAR_PIXELS = 400;
 
-/**
- * @param options `label` (read out by screen readers), `height`, `isSmall`, `format` (value to text),
- *   `xLabel`, `isFromZero` (the axis begins at 0 if no value is negative).
- * @returns the element, and `update(series)`; a series is `{ name, curve (1-4), points: [{x, y}], kind: "line" | "dots" }`,
- *   its points in ascending x.
- */
-export function lineChart(options) {
+/** One line; its points are in ascending order. */
+export interface Line {
+  readonly name: string;
+  /** Number of its colour, 1 to 8. */
+  readonly curve: number;
+  readonly kind: "line" | "dots";
+  readonly points: readonly Point[];
+}
+
+export interface LineChartOptions {
+  /** Read out by screen readers. */
+  readonly label: string;
+  readonly height: number;
+  readonly isSmall?: boolean;
+  readonly format: (value: Maybe) => string;
+  /** @default "step" */
+  readonly xLabel?: string;
+  /** The axis begins at 0 if no value is negative. */
+  readonly isFromZero?: boolean;
+}
+
+export interface LineChart {
+  readonly element: HTMLElement;
+  update(lines: readonly Line[]): void;
+}
+
+interface Plot {
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+interface Geometry {
+  readonly x: Scale;
+  readonly y: Scale;
+  readonly plot: Plot;
+}
+
+/** A chart that is drawn when it comes near the window, and again when its lines or its width change. */
+export function lineChart(options: LineChartOptions): LineChart {
   const { label, height, isSmall = false, format, xLabel = "step" } = options;
   const margin = isSmall
     ? { top: 6, right: 6, bottom: 18, left: 6 }
@@ -30,13 +80,14 @@ export function lineChart(options) {
     svg,
     card,
   );
-  let series = [];
-  let steps = [];
-  let selected;
-  let geometry;
+  let series: readonly Line[] = [];
+  let steps: readonly number[] = [];
+  let selected: number | undefined;
+  let geometry: Geometry | undefined;
+  let isNear = false;
 
   const draw = () => {
-    const width = element.clientWidth;
+    const width = isNear ? element.clientWidth : 0;
     if (width === 0) return;
     const drawn = series.filter(({ points }) => points.length > 0);
     const plot = {
@@ -45,24 +96,24 @@ export function lineChart(options) {
       top: margin.top,
       bottom: height - margin.bottom,
     };
-    const xs = drawn.flatMap(({ points }) => [points[0].x, points.at(-1).x]);
+    const xs = drawn.flatMap(({ points }) => [points[0]?.x ?? 0, points.at(-1)?.x ?? 0]);
     const ys = drawn.flatMap(({ points }) => points.map(({ y }) => y));
-    const xDomain = xs.length === 0 ? [0, 1] : [Math.min(...xs), Math.max(...xs, Math.min(...xs) + 1)];
+    const xDomain: Range = xs.length === 0 ? [0, 1] : [Math.min(...xs), Math.max(...xs, Math.min(...xs) + 1)];
     const yDomain = domainOf(ys, options);
     const x = linear(xDomain, [plot.left, plot.right]);
     const y = linear(yDomain, [plot.bottom, plot.top]);
     geometry = { x, y, plot };
-    svg.setAttribute("width", width);
+    svg.setAttribute("width", String(width));
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     replace(svg, axes(xDomain, yDomain, geometry, { isSmall, format, xLabel }));
     for (const one of drawn) append(svg, marks(one, geometry));
     append(svg, crosshair());
   };
 
-  const crosshair = () => {
+  const crosshair = (): Child => {
     card.hidden = selected === undefined;
-    if (selected === undefined || geometry === undefined) return [];
-    const step = steps[selected];
+    const step = steps[selected ?? -1];
+    if (step === undefined || geometry === undefined) return [];
     const { x, y, plot } = geometry;
     const here = series.flatMap(({ name, curve, points, kind }) => {
       const point =
@@ -97,7 +148,7 @@ export function lineChart(options) {
     ];
   };
 
-  const select = (index) => {
+  const select = (index: number | undefined) => {
     const bounded =
       index === undefined || steps.length === 0 ? undefined : Math.max(0, Math.min(steps.length - 1, index));
     if (bounded === selected) return;
@@ -109,16 +160,22 @@ export function lineChart(options) {
   element.addEventListener("pointermove", (event) => {
     if (geometry === undefined || steps.length === 0) return;
     const { plot } = geometry;
-    const first = steps[0];
-    const last = Math.max(steps.at(-1), first + 1);
+    const first = steps[0] ?? 0;
+    const last = Math.max(steps.at(-1) ?? 0, first + 1);
     const at = event.clientX - element.getBoundingClientRect().left;
     select(nearestIndex(steps, linear([plot.left, plot.right], [first, last])(at)));
   });
   element.addEventListener("pointerleave", () => select(undefined));
   element.addEventListener("blur", () => select(undefined));
   element.addEventListener("keydown", (event) => {
-    const moves = { ArrowLeft: -1, ArrowRight: 1, PageUp: -10, PageDown: 10 };
-    if (event.key in moves) select((selected ?? steps.length) + moves[event.key]);
+    const moves: Readonly<Record<string, number>> = {
+      ArrowLeft: -1,
+      ArrowRight: 1,
+      PageUp: -10,
+      PageDown: 10,
+    };
+    const move = moves[event.key];
+    if (move !== undefined) select((selected ?? steps.length) + move);
     else if (event.key === "Home") select(0);
     else if (event.key === "End") select(steps.length - 1);
     else if (event.key === "Escape") select(undefined);
@@ -126,6 +183,16 @@ export function lineChart(options) {
     event.preventDefault();
   });
   new ResizeObserver(draw).observe(element);
+  const watcher = new IntersectionObserver(
+    (entries) => {
+      if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
+      isNear = true;
+      watcher.disconnect();
+      draw();
+    },
+    { rootMargin: `${NEAR_PIXELS}px` },
+  );
+  watcher.observe(element);
 
   return {
     element,
@@ -140,7 +207,12 @@ export function lineChart(options) {
   };
 }
 
-function axes(xDomain, yDomain, { x, y, plot }, { isSmall, format, xLabel }) {
+function axes(
+  xDomain: Range,
+  yDomain: Range,
+  { x, y, plot }: Geometry,
+  { isSmall, format, xLabel }: Required<Pick<LineChartOptions, "isSmall" | "format" | "xLabel">>,
+): Child {
   if (isSmall) {
     return [
       s("line", { class: "axis", x1: plot.left, x2: plot.right, y1: plot.bottom, y2: plot.bottom }),
@@ -164,7 +236,7 @@ function axes(xDomain, yDomain, { x, y, plot }, { isSmall, format, xLabel }) {
   ];
 }
 
-function marks({ curve, points, kind }, { x, y, plot }) {
+function marks({ curve, points, kind }: Line, { x, y, plot }: Geometry): Child {
   const color = `curve-${curve}`;
   if (kind === "dots") {
     return [
@@ -182,12 +254,12 @@ function marks({ curve, points, kind }, { x, y, plot }) {
   ];
 }
 
-function summary(series, format, xLabel) {
+function summary(series: readonly Line[], format: (value: Maybe) => string, xLabel: string): string {
   const parts = series
     .filter(({ points }) => points.length > 0)
     .map(
-      ({ name, points }) =>
-        `${name}: ${format(points[0].y)} at ${xLabel} ${points[0].x}, ${format(points.at(-1).y)} at ${xLabel} ${points.at(-1).x}`,
+      ({ name, points: [first, ...rest] }) =>
+        `${name}: ${format(first?.y)} at ${xLabel} ${first?.x}, ${format((rest.at(-1) ?? first)?.y)} at ${xLabel} ${(rest.at(-1) ?? first)?.x}`,
     );
   return parts.length === 0
     ? "No values yet."
@@ -195,14 +267,21 @@ function summary(series, format, xLabel) {
 }
 
 /** The small curve of a list row, without axes; its range is 0 to 1 where all values lie in it. */
-export function sparkline(values, { width = 160, height = 36, label }) {
+export function sparkline(
+  values: readonly (number | null)[],
+  {
+    width = 160,
+    height = 36,
+    label,
+  }: { readonly width?: number; readonly height?: number; readonly label: string },
+): HTMLElement | SVGElement {
   const points = values.flatMap((y, x) => (y === null ? [] : [{ x, y }]));
   if (points.length === 0) return h("span", { class: "spark-empty" });
   const isShare = points.every(({ y }) => y >= 0 && y <= 1);
   const x = linear([0, Math.max(1, values.length - 1)], [2, width - 4]);
   const y = linear(isShare ? [0, 1] : domainOf(points.map((point) => point.y)), [height - 3, 4]);
   const line = pathThrough(points.length < SMOOTH_FROM ? points : smooth(points, 3), x, y);
-  const last = points.at(-1);
+  const [first, last] = [points[0]?.x ?? 0, points.at(-1)?.x ?? 0];
   return s(
     "svg",
     {
@@ -215,7 +294,7 @@ export function sparkline(values, { width = 160, height = 36, label }) {
     },
     s("path", {
       class: "spark-area",
-      d: `${line}L${x(last.x).toFixed(1)} ${height - 2}L${x(points[0].x).toFixed(1)} ${height - 2}Z`,
+      d: `${line}L${x(last).toFixed(1)} ${height - 2}L${x(first).toFixed(1)} ${height - 2}Z`,
     }),
     s("path", { class: "line", d: line }),
   );

@@ -1,33 +1,35 @@
 /** The view of a trace as a waterfall: when each span ran, below which other span, and its details. */
 
-import { read } from "../api.ts";
-import { h, link, replace } from "../dom.ts";
+import { read, runPath } from "../api.ts";
+import type { SpanView, TraceView } from "../api-types.ts";
+import { type Child, h, link, replace } from "../dom.ts";
 import { count, milliseconds } from "../format.ts";
+import type { ViewContext } from "../view.ts";
 
 /** Number of colours for services; a fifth service has the first's colour. */
 const CURVES = 4;
 /** Deeper spans are indented like those of this depth. */
 const MAX_DEPTH = 12;
 
-export async function traceView({ root, params, signal, setPlace }) {
-  const { run, slot, trace } = params;
-  const isOfRollout = run !== undefined;
+type TraceAnswer = TraceView & { readonly jaegerUrl: string };
+
+export async function traceView({ root, params, signal, setPlace }: ViewContext): Promise<void> {
+  const { run = "", slot = "", trace = "" } = params;
+  const isOfRollout = run !== "";
   setPlace(
     "Trace",
     isOfRollout
       ? [[run, link("runs", run)], [slot, link("runs", run, "rollouts", slot)], ["Trace"]]
       : [["Trace"]],
   );
-  const path = isOfRollout
-    ? `/runs/${encodeURIComponent(run)}/rollouts/${encodeURIComponent(slot)}/trace`
-    : `/traces/${encodeURIComponent(trace)}`;
-  const view = await read(path, { signal });
+  const path = isOfRollout ? runPath(run, "rollouts", slot, "trace") : link("traces", trace);
+  const view = await read<TraceAnswer>(path, { signal });
   const services = [...new Set(view.spans.map(({ service }) => service))];
-  const curveOf = (service) => (services.indexOf(service) % CURVES) + 1;
+  const curveOf = (service: string) => (services.indexOf(service) % CURVES) + 1;
   const panel = h("aside", { class: "card span-panel", "aria-live": "polite" });
   const rows = treeOf(view.spans);
   const list = h("ul", { class: "spans", "aria-label": "Spans" });
-  const show = (span) => replace(panel, spanDetails(span, curveOf(span.service)));
+  const show = (span: SpanView) => replace(panel, spanDetails(span, curveOf(span.service)));
   replace(
     list,
     rows.map(({ span, depth }) =>
@@ -40,10 +42,10 @@ export async function traceView({ root, params, signal, setPlace }) {
     ),
   );
   list.addEventListener("keydown", (event) => {
-    const move = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const move = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : undefined;
     if (move === undefined) return;
     const buttons = [...list.querySelectorAll("button")];
-    const next = buttons[buttons.indexOf(document.activeElement) + move];
+    const next = buttons[buttons.findIndex((button) => button === document.activeElement) + move];
     next?.focus();
     next?.click();
     event.preventDefault();
@@ -79,17 +81,23 @@ export async function traceView({ root, params, signal, setPlace }) {
     ),
     h("div", { class: "trace" }, h("div", { class: "card spans-card" }, list), panel),
   );
-  show(rows[0].span);
+  const first = rows[0];
+  if (first !== undefined) show(first.span);
   list.querySelector("button")?.setAttribute("aria-pressed", "true");
 }
 
+interface SpanRow {
+  readonly span: SpanView;
+  readonly depth: number;
+}
+
 /** Spans in the order of the tree, each with its depth. A span whose parent is not stored is at the top. */
-function treeOf(spans) {
+function treeOf(spans: readonly SpanView[]): readonly SpanRow[] {
   const known = new Set(spans.map(({ spanId }) => spanId));
   const children = Map.groupBy(spans, ({ parentSpanId }) => (known.has(parentSpanId) ? parentSpanId : ""));
-  const rows = [];
-  const seen = new Set();
-  const walk = (parent, depth) => {
+  const rows: SpanRow[] = [];
+  const seen = new Set<string>();
+  const walk = (parent: string, depth: number) => {
     for (const span of children.get(parent) ?? []) {
       // A span that is its own ancestor would make this endless.
       if (seen.has(span.spanId)) continue;
@@ -103,7 +111,13 @@ function treeOf(spans) {
   return rows;
 }
 
-function spanRow(span, depth, totalMs, curve, onSelect) {
+function spanRow(
+  span: SpanView,
+  depth: number,
+  totalMs: number,
+  curve: number,
+  onSelect: (button: HTMLElement) => void,
+): HTMLElement {
   const total = Math.max(totalMs, 1e-6);
   return h(
     "li",
@@ -115,7 +129,7 @@ function spanRow(span, depth, totalMs, curve, onSelect) {
         type: "button",
         "aria-pressed": "false",
         vars: { depth, from: span.startMs / total, size: span.durationMs / total },
-        onclick: (event) => onSelect(event.currentTarget),
+        onclick: (event: Event) => onSelect(event.currentTarget as HTMLElement),
       },
       h(
         "span",
@@ -129,8 +143,8 @@ function spanRow(span, depth, totalMs, curve, onSelect) {
   );
 }
 
-function spanDetails(span, curve) {
-  const table = (attributes) =>
+function spanDetails(span: SpanView, curve: number): Child {
+  const table = (attributes: SpanView["attributes"]) =>
     h(
       "dl",
       { class: "attributes" },

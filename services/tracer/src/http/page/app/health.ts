@@ -1,21 +1,23 @@
 /** Shows below the header which parts of Hone do not answer and how many messages could not be decoded, and tells views of it. */
 
 import { read } from "./api.ts";
-import { h, replace } from "./dom.ts";
+import type { StackHealth } from "./api-types.ts";
+import { type Child, h, replace } from "./dom.ts";
 import { count, duration } from "./format.ts";
 
 const CHECK_INTERVAL_MS = 5_000;
-const listeners = new Set();
-let latest;
+const listeners = new Set<(health: StackHealth) => void>();
+let latest: StackHealth | undefined;
 
 /** Checks now and every few seconds while the page is visible. */
-export function showHealth(element) {
+export function showHealth(element: HTMLElement): void {
   const check = async () => {
     if (document.hidden) return;
     try {
-      latest = await read("/health");
-      replace(element, notices(latest));
-      for (const listener of listeners) listener(latest);
+      const health = await read<StackHealth>("/health");
+      latest = health;
+      replace(element, notices(health));
+      for (const listener of listeners) listener(health);
     } catch {
       replace(element, notice("The tracer does not answer."));
     }
@@ -26,21 +28,23 @@ export function showHealth(element) {
 }
 
 /** Calls `listener` with what is known now, and after every check. */
-export function onHealth(signal, listener) {
+export function onHealth(signal: AbortSignal, listener: (health: StackHealth) => void): void {
   if (latest !== undefined) listener(latest);
   listeners.add(listener);
   signal.addEventListener("abort", () => listeners.delete(listener), { once: true });
 }
 
-function notices({ bus, database, services, dead }) {
-  const parts = [
+function notices({ bus, database, services, dead }: StackHealth): Child {
+  const parts: (readonly [string, { readonly silentSinceMs: number | null }])[] = [
     ["The bus", bus],
     ["The database", database],
-    ...services.map((each) => [each.service, each]),
+    ...services.map((each) => [each.service, each] as const),
   ];
-  const silent = parts.filter(([, { silentSinceMs }]) => silentSinceMs !== null);
+  const silent = parts.flatMap(([name, { silentSinceMs }]) =>
+    silentSinceMs === null ? [] : [{ name, silentSinceMs }],
+  );
   return [
-    silent.map(([name, { silentSinceMs }]) =>
+    silent.map(({ name, silentSinceMs }) =>
       notice(
         `${name} has not answered for `,
         h("span", { class: "num" }, duration(Date.now() - silentSinceMs)),
@@ -55,6 +59,6 @@ function notices({ bus, database, services, dead }) {
   ];
 }
 
-function notice(...content) {
+function notice(...content: Child[]): HTMLElement {
   return h("div", { class: "notice" }, h("span", {}, content));
 }

@@ -1,51 +1,55 @@
 /** The view of all runs: the state of each, what it waits for and for how long, and how it learns. */
 
 import { read } from "../api.ts";
-import { sparkline } from "../charts/line-chart.js";
-import { h, link, replace } from "../dom.ts";
+import type { ListedRun, Refusal } from "../api-types.ts";
+import { sparkline } from "../charts/line-chart.ts";
+import { type Child, h, link, replace } from "../dom.ts";
 import { ago, count, duration, number, percent } from "../format.ts";
 import { everySecond, onChange } from "../live.ts";
+import type { ViewContext } from "../view.ts";
 import { outcomeTone, phaseBadge, progressBar, progressOf, sinceText, troublesOf } from "./parts.ts";
 
-export async function runsView({ root, signal, setPlace }) {
+interface RunsAnswer {
+  readonly runs: readonly ListedRun[];
+  readonly refusals: readonly Refusal[];
+}
+
+export async function runsView({ root, signal, setPlace }: ViewContext): Promise<void> {
   setPlace("", []);
-  let data = await read("/runs", { signal });
+  let data = await read<RunsAnswer>("/runs", { signal });
   const list = h("div", { class: "run-list" });
   const refused = h("section", { class: "section" });
-  replace(
-    root,
-    h("div", { class: "section-head" }, h("h1", {}, "Runs"), h("span", { class: "faint", id: "run-count" })),
-    list,
-    refused,
-  );
+  const total = h("span", { class: "faint", id: "run-count" });
+  replace(root, h("div", { class: "section-head" }, h("h1", {}, "Runs"), total), list, refused);
 
   const draw = () => {
-    document.getElementById("run-count").textContent = data.runs.length === 0 ? "" : count(data.runs.length);
+    total.textContent = data.runs.length === 0 ? "" : count(data.runs.length);
     // The row that had the focus gets it again.
     const focused = document.activeElement?.getAttribute("href");
     replace(list, data.runs.length === 0 ? emptyState() : data.runs.map(runRow));
-    if (focused) list.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+    if (focused)
+      list.querySelector<HTMLElement>(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
     replace(refused, data.refusals.length === 0 ? [] : refusals(data.refusals));
   };
   draw();
   onChange(undefined, signal, async () => {
-    data = await read("/runs", { signal });
+    data = await read<RunsAnswer>("/runs", { signal });
     draw();
   });
   everySecond(signal, () => tickTimes(root));
 }
 
 /** Updates the texts of times that are shown relative to now. */
-export function tickTimes(root) {
-  for (const element of root.querySelectorAll("[data-since]")) {
+export function tickTimes(root: HTMLElement): void {
+  for (const element of root.querySelectorAll<HTMLElement>("[data-since]")) {
     element.textContent = duration(Date.now() - Number(element.dataset.since));
   }
-  for (const element of root.querySelectorAll("[data-ago]")) {
+  for (const element of root.querySelectorAll<HTMLElement>("[data-ago]")) {
     element.textContent = ago(Number(element.dataset.ago));
   }
 }
 
-function runRow(run) {
+function runRow(run: ListedRun): HTMLElement {
   const { runId, curve, totalSteps } = run;
   const last = curve.at(-1);
   const hasSuccess = curve.some(({ success }) => success !== null);
@@ -98,7 +102,7 @@ function runRow(run) {
 }
 
 /** The text of a row below the run's name. */
-function waitText(run, progress) {
+function waitText(run: ListedRun, progress: ReturnType<typeof progressOf>): Child {
   if (run.endedAtMs !== null) {
     const took = run.acceptedAtMs === null ? null : duration(run.endedAtMs - run.acceptedAtMs);
     return [
@@ -120,12 +124,12 @@ function waitText(run, progress) {
 }
 
 /** @returns who must act for the run to continue, in the words of `hone status`: "waiting for the judge". */
-export function ownerText(owner) {
+export function ownerText(owner: string): string {
   if (owner === "you" || owner.includes("-")) return `waiting for ${owner}`;
   return owner === "dataset" ? "waiting for the dataset service" : `waiting for the ${owner}`;
 }
 
-function emptyState() {
+function emptyState(): HTMLElement {
   return h(
     "div",
     { class: "card empty" },
@@ -139,7 +143,7 @@ function emptyState() {
   );
 }
 
-function refusals(list) {
+function refusals(list: readonly Refusal[]): Child {
   return [
     h("div", { class: "section-head" }, h("h2", {}, "Refused requests")),
     h(
