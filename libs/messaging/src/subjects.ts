@@ -55,6 +55,8 @@ export const RewardGiver = {
   session: "session",
   /** Programs and people that may control runs. */
   client: "client",
+  /** People who hold the token of the web page; only the tracer passes such requests on. */
+  page: "page",
 } as const;
 export type RewardGiver = (typeof RewardGiver)[keyof typeof RewardGiver];
 

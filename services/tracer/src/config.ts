@@ -17,6 +17,8 @@ export interface TracerConfig extends BaseConfig {
   readonly maxRollouts: number;
   /** Most bytes of spans and rollouts in the database; those of the runs that ended first are removed first. */
   readonly maxBytes: number;
+  /** What an hour of the machines that train costs, for the costs of steps; undefined = not known. */
+  readonly price: { readonly perHour: number; readonly currency: string } | undefined;
 }
 
 /** An export of Hone's own services has 250 kB; collectors in front of it may batch more. */
@@ -29,6 +31,9 @@ const DEFAULT_MAX_ROLLOUTS = 100_000;
 const DEFAULT_MAX_BYTES = 4 * 1024 ** 3;
 /** Enough for a few episodes. */
 const MIN_MAX_BYTES = 4 * 1024 ** 2;
+
+/** Enough for a thousand of the dearest nodes. */
+const MAX_PRICE = 1_000_000;
 
 /** Names a database for the tracer alone, instead of the one that HONE_DATABASE_URL names. */
 const OWN_DATABASE_VARIABLE = "HONE_TRACER_DATABASE_URL";
@@ -43,6 +48,16 @@ const shape = z.object({
   HONE_TRACER_MAX_SPANS: environmentInteger(0, 1_000_000_000).default(DEFAULT_MAX_SPANS),
   HONE_TRACER_MAX_ROLLOUTS: environmentInteger(0, 1_000_000_000).default(DEFAULT_MAX_ROLLOUTS),
   HONE_TRACER_MAX_BYTES: environmentInteger(MIN_MAX_BYTES, 1024 ** 5).default(DEFAULT_MAX_BYTES),
+  HONE_TRACER_PRICE_PER_HOUR: z
+    .string()
+    .regex(/^\d{1,7}(\.\d{1,6})?$/, "an amount such as 2.40")
+    .transform(Number)
+    .refine((value) => value <= MAX_PRICE, `at most ${MAX_PRICE}`)
+    .optional(),
+  HONE_TRACER_CURRENCY: z
+    .string()
+    .regex(/^[A-Z]{3}$/, "a code of ISO 4217 such as USD")
+    .default("USD"),
 });
 
 /**
@@ -61,5 +76,9 @@ export function readTracerConfig(environment: Environment): TracerConfig {
     maxSpans: own.HONE_TRACER_MAX_SPANS,
     maxRollouts: own.HONE_TRACER_MAX_ROLLOUTS,
     maxBytes: own.HONE_TRACER_MAX_BYTES,
+    price:
+      own.HONE_TRACER_PRICE_PER_HOUR === undefined
+        ? undefined
+        : { perHour: own.HONE_TRACER_PRICE_PER_HOUR, currency: own.HONE_TRACER_CURRENCY },
   };
 }

@@ -30,14 +30,15 @@ import type { TrainFigures } from "./domain/otlp/train-figures.ts";
 import type { StoredRollout } from "./domain/ports.ts";
 import type { RunFact } from "./domain/run-event.ts";
 import { SpanIntake } from "./domain/span-intake.ts";
+import { TokenTexts } from "./http/api/token-texts.ts";
 import { createApp } from "./http/app.ts";
 import { LiveFeed } from "./http/live-feed.ts";
 import { OtlpForwarder } from "./http/otlp-forwarder.ts";
-import { TokenTexts } from "./http/token-texts.ts";
 import { askForFrames } from "./nats/ask-for-frames.ts";
 import { askLedger } from "./nats/ask-ledger.ts";
 import { consumeEvents } from "./nats/consume-events.ts";
 import { consumeRollouts } from "./nats/consume-rollouts.ts";
+import { personsActions } from "./nats/persons-actions.ts";
 import { watchStack } from "./nats/watch-stack.ts";
 import { watchStates } from "./nats/watch-states.ts";
 import { openSinks } from "./sinks/open-sinks.ts";
@@ -113,8 +114,10 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
       health: () => watch.health,
       intakeCounts,
       jaegerUrl: config.jaegerUrl,
+      price: config.price,
       logger,
     },
+    actions: personsActions(bus),
     otlp: { intake, forwarder, maxBodyBytes: config.maxBodyBytes },
     feed: new LiveFeed(() => store.readRevisions(), logger, signal),
     logger,

@@ -15,6 +15,8 @@
  * U4: only the judge writes the rewards that are given later. Others request it, each kind of giver on a subject of its own, so
  *     that the judge knows by whose right a reward comes. The service that runs agents may pass on only what a session's key
  *     allows.
+ * U5: the tracer passes on what people who hold its page's token ask for: to pause, resume and cancel runs, and rewards that are
+ *     awaited. It submits no runs and writes no bucket of others.
  */
 
 import { ANSWER_TOKEN } from "../exchange/reply-inbox.ts";
@@ -150,10 +152,12 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
         ...durable(StreamName.episodes, "tracer-rollouts"),
         ...durable(StreamName.episodes, "tracer-episodes"),
         ...Object.values(EventSinkDurable).flatMap((sink) => durable(StreamName.events, sink)),
-        ...read("KV_RUN_STATE", StreamName.dead),
+        ...read("KV_RUN_STATE", "KV_REWARDS", StreamName.dead),
         "$JS.API.CONSUMER.INFO.*.*",
         subjects.rolloutRender(),
         subjects.runLedger("*"),
+        ...PAGE_CONTROLS.map((verb) => subjects.runControl(verb, "*")),
+        subjects.judgeReward(RewardGiver.page),
         ...health,
       ],
       subscribe: [subjects.serviceHealth("tracer"), RUN_STATES, inbox("tracer")],
@@ -180,6 +184,8 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
   };
 }
 
+/** What people may do with runs on the page (U5). */
+const PAGE_CONTROLS = [RunControl.pause, RunControl.resume, RunControl.cancel];
 /** Streams of large payloads, including that of older releases. */
 const PAYLOAD_STREAMS = [...PAYLOAD_STORES, OLD_PAYLOAD_STORE].map(streamOfStore);
 const RUN_STATES = "$KV.RUN_STATE.>";

@@ -6,8 +6,8 @@ import { silentLogger } from "@hone/telemetry";
 import { startPostgres } from "@hone/testing";
 import type { RolloutRecord } from "../domain/rollout-record.ts";
 import { NO_WORDS } from "../domain/search/rollout-texts.ts";
-import { apiRoutes } from "../http/api-routes.ts";
-import { TokenTexts } from "../http/token-texts.ts";
+import { apiRoutes } from "../http/api/api-routes.ts";
+import { TokenTexts } from "../http/api/token-texts.ts";
 import { migrations } from "./migrations.ts";
 import { readPieces } from "./read-spans.ts";
 import { enforceRetention, storedBytes } from "./retention.ts";
@@ -43,6 +43,7 @@ describe("enforceRetention() by bytes", { timeout: 60_000 }, () => {
       health: () => assert.fail("not asked for"),
       intakeCounts: () => ({}),
       jaegerUrl: undefined,
+      price: undefined,
       logger: silentLogger(),
     });
   });

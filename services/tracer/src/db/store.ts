@@ -2,7 +2,10 @@
 
 import type { Database } from "@hone/storage";
 import type { TracerStore } from "../domain/ports.ts";
+import { readCommonTasks, readTaskRollouts } from "./compare-runs.ts";
 import { listRollouts } from "./list-rollouts.ts";
+import { addNote, exportNotes, readNotes, removeNote } from "./notes.ts";
+import { readCost } from "./read-cost.ts";
 import { areRolloutsRemoved, readRollout, readRolloutCounts } from "./read-rollouts.ts";
 import { readRefusals, readRevisions, readRun, readRuns, readStep, readSteps } from "./read-runs.ts";
 import { areSpansRemoved, readPieces, readStepSpans } from "./read-spans.ts";
@@ -21,6 +24,13 @@ export function createStore(database: Database): TracerStore {
     areRolloutsRemoved: (runId, split, step) => areRolloutsRemoved(database, runId, split, step),
     readPieces: (traceId) => readPieces(database, traceId),
     areSpansRemoved: () => areSpansRemoved(database),
+    readNotes: (runId, slot) => readNotes(database, runId, slot),
+    addNote: (note) => addNote(database, note),
+    removeNote: (id) => removeNote(database, id),
+    exportNotes: (runId, afterId, limit) => exportNotes(database, runId, afterId, limit),
+    readCommonTasks: (runIds, split) => readCommonTasks(database, runIds, split),
+    readTaskRollouts: (runIds, taskId) => readTaskRollouts(database, runIds, taskId),
+    readCost: (runId) => readCost(database, runId),
     readRevisions: () => readRevisions(database),
   };
 }

@@ -1,5 +1,6 @@
 /** The store that the views of this service read, and the types of what they get from it. */
 
+import type { ExportedNote, NewNote, Note } from "./note.ts";
 import type { RolloutRecord } from "./rollout-record.ts";
 import type { RunPhase } from "./run-phase.ts";
 import type { RunProgress } from "./run-progress.ts";
@@ -153,6 +154,29 @@ export interface StepSpans {
   readonly total: number;
 }
 
+/** A task that several runs played. */
+export interface CommonTask {
+  /** The first 200 characters of its id. */
+  readonly taskId: string;
+  /** Number of rollouts and mean reward by run; null = none could be scored. */
+  readonly byRun: Readonly<Record<string, { readonly rollouts: number; readonly reward: number | null }>>;
+}
+
+/** A rollout of a task that is compared. */
+export type TaskRollout = Pick<RolloutRow, "runId" | "slot" | "split" | "step" | "outcome" | "reward">;
+
+/** What became of the tokens that a step's rollouts sampled. */
+export interface StepTokens {
+  readonly step: number;
+  readonly generated: number;
+  /** Dropped, as they had grown too old. */
+  readonly stale: number;
+  /** Left out, as something outside the agent failed or they were not needed. */
+  readonly leftOut: number;
+  /** In groups that give no gradient. */
+  readonly flat: number;
+}
+
 /** Reads the store. Every method throws the errors of @hone/storage. */
 export interface TracerStore {
   /** Newest first, each with the curve of its latest steps. */
@@ -194,6 +218,16 @@ export interface TracerStore {
   areSpansRemoved(): Promise<boolean>;
   /** The pieces of a trace in the order in which they came. */
   readPieces(traceId: string): Promise<readonly Uint8Array[]>;
+  readNotes(runId: string, slot: string): Promise<readonly Note[]>;
+  /** @returns undefined where the rollout has as many notes as it may have. */
+  addNote(note: NewNote): Promise<Note | undefined>;
+  /** @returns whether there was such a note. */
+  removeNote(id: number): Promise<boolean>;
+  /** The notes after one, oldest first. @param runId undefined = of all runs. */
+  exportNotes(runId: string | undefined, afterId: number, limit: number): Promise<readonly ExportedNote[]>;
+  readCommonTasks(runIds: readonly string[], split: string): Promise<readonly CommonTask[]>;
+  readTaskRollouts(runIds: readonly string[], taskId: string): Promise<readonly TaskRollout[]>;
+  readCost(runId: string): Promise<readonly StepTokens[]>;
   /** The revision of each run; a run whose revision has grown has changed. */
   readRevisions(): Promise<ReadonlyMap<string, number>>;
 }

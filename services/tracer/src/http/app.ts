@@ -3,7 +3,11 @@
 import { createHttpApp } from "@hone/service-kit";
 import type { Logger } from "@hone/telemetry";
 import type { Hono } from "hono";
-import { type ApiOptions, apiRoutes } from "./api-routes.ts";
+import type { PersonsActions } from "../domain/persons-actions.ts";
+import { actionRoutes } from "./api/action-routes.ts";
+import { type ApiOptions, apiRoutes } from "./api/api-routes.ts";
+import { notesRoutes } from "./api/notes-routes.ts";
+import { writeAccess } from "./api/write-access.ts";
 import type { LiveFeed } from "./live-feed.ts";
 import { liveRoutes } from "./live-routes.ts";
 import { type OtlpRoutesOptions, otlpRoutes } from "./otlp-routes.ts";
@@ -12,6 +16,7 @@ import { pageRoutes, SECURITY_HEADERS } from "./page-routes.ts";
 
 export interface AppOptions {
   readonly api: ApiOptions;
+  readonly actions: PersonsActions;
   readonly otlp: OtlpRoutesOptions;
   readonly feed: LiveFeed;
   readonly logger: Logger;
@@ -28,6 +33,18 @@ export async function createApp(options: AppOptions): Promise<Hono> {
   app.use(pageAccess(options.token));
   app.route("/", otlpRoutes(options.otlp));
   app.route("/api", liveRoutes(options.feed));
+  const { store, tokenTexts } = options.api;
+  const hasToken = options.token !== undefined;
+  app.use("/api/*", writeAccess(hasToken));
+  app.use("/api/*", async function neverCached(c, next) {
+    await next();
+    c.header("cache-control", "no-store");
+  });
+  app.route("/api", notesRoutes(store, options.logger));
+  app.route(
+    "/api",
+    actionRoutes({ actions: options.actions, store, tokenTexts, logger: options.logger, hasToken }),
+  );
   app.route("/api", apiRoutes(options.api));
   app.route("/", await pageRoutes());
   return app;

@@ -5,7 +5,7 @@
  *     the episode was scored; another value is refused with the one that stands.
  * R2: a reward is stored before it is answered, so an answer that is lost costs a repetition and no reward.
  * R3: by a session only the holder of its key may give rewards, and only where the run file says `rewards: session`: entries hold
- *     the digests of no other keys. A reward of a client needs no key, as clients may do with runs what they like.
+ *     the digests of no other keys. Clients and people on the page need no key, as they may do with runs what they like.
  */
 
 import { timingSafeEqual } from "node:crypto";

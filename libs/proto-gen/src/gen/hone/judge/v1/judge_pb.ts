@@ -161,8 +161,9 @@ export const GroupReplySchema: GenMessage<GroupReply> = /*@__PURE__*/
   messageDesc(file_hone_judge_v1_judge, 4);
 
 /**
- * Gives a finished rollout one of the rewards that it waits for. Programs and people (hone.v1.judge.reward.client), and
- * agent-rollout for the holder of a session's key (hone.v1.judge.reward.session) -> judge.
+ * Gives a finished rollout one of the rewards that it waits for. Programs and people (hone.v1.judge.reward.client), the tracer for
+ * people on its page (hone.v1.judge.reward.page), and agent-rollout for the holder of a session's key
+ * (hone.v1.judge.reward.session) -> judge.
  *
  * @generated from message hone.judge.v1.RewardRequest
  */
@@ -284,7 +285,7 @@ export type GivenReward = Message<"hone.judge.v1.GivenReward"> & {
   givenAtMs: bigint;
 
   /**
-   * "session" or "client": by whose right it was given.
+   * "session", "client" or "page": by whose right it was given.
    *
    * @generated from field: string given_by = 5;
    */

@@ -1,5 +1,5 @@
 /**
- * The API of the page: JSON, and only for reading.
+ * The API of the page: JSON. What changes something is in notes-routes.ts and action-routes.ts.
  *
  *   GET /api/runs                                    runs, newest first, with a small curve each; refused requests
  *   GET /api/runs/:run                               one run with its file and evaluations
@@ -8,6 +8,9 @@
  *   GET /api/runs/:run/rollouts?split=&step=&task=&outcome=&minReward=&maxReward=&taskId=&noted=yes
  *           &q=&place=&sort=&order=&before=&offset=&limit=
  *   GET /api/rollouts?…                              the same for the rollouts of all runs
+ *   GET /api/runs/:run/cost                          what became of the sampled tokens, by step; the price of an hour
+ *   GET /api/compare/tasks?runs=a,b&split=           tasks that several runs played
+ *   GET /api/compare/task?runs=a,b&taskId=           the rollouts of one task in these runs
  *   GET /api/runs/:run/rollout-counts                rollouts by split and outcome
  *   GET /api/runs/:run/rollouts/:slot                one rollout: turns, tokens, scores, its group
  *   GET /api/runs/:run/rollouts/:slot/frames         its states one after another, drawn by its environment
@@ -28,19 +31,19 @@ import { createHttpApp, errorBody } from "@hone/service-kit";
 import { type Logger, METRICS } from "@hone/telemetry";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
-import { type AskForFrames, episodeFrames } from "../domain/episode-frames.ts";
-import { traceViewOf } from "../domain/otlp/trace-view.ts";
-import { ROLLOUT_SORTS, type TracerStore } from "../domain/ports.ts";
-import { rolloutViewOf } from "../domain/rollout-view.ts";
-import { jsonObjectOf, MAX_COLUMN } from "../domain/run-event.ts";
-import { excerptFinder } from "../domain/search/excerpt.ts";
-import { TextPlace, textsOf } from "../domain/search/rollout-texts.ts";
-import { searchQueryOf } from "../domain/search/words.ts";
-import { seriesOf } from "../domain/series.ts";
-import { type StackHealth, withOwnersHealth } from "../domain/stack-health.ts";
-import { spanTimesOf } from "../domain/timeline/span-times.ts";
-import { stepTimeline, stepTimes } from "../domain/timeline/step-timeline.ts";
-import type { AskLedger } from "../domain/token-figures.ts";
+import { type AskForFrames, episodeFrames } from "../../domain/episode-frames.ts";
+import { traceViewOf } from "../../domain/otlp/trace-view.ts";
+import { ROLLOUT_SORTS, type TracerStore } from "../../domain/ports.ts";
+import { rolloutViewOf } from "../../domain/rollout-view.ts";
+import { jsonObjectOf, MAX_COLUMN } from "../../domain/run-event.ts";
+import { excerptFinder } from "../../domain/search/excerpt.ts";
+import { TextPlace, textsOf } from "../../domain/search/rollout-texts.ts";
+import { searchQueryOf } from "../../domain/search/words.ts";
+import { seriesOf } from "../../domain/series.ts";
+import { type StackHealth, withOwnersHealth } from "../../domain/stack-health.ts";
+import { spanTimesOf } from "../../domain/timeline/span-times.ts";
+import { stepTimeline, stepTimes } from "../../domain/timeline/step-timeline.ts";
+import type { AskLedger } from "../../domain/token-figures.ts";
 import { addLedgerRoutes } from "./ledger-routes.ts";
 import type { TokenTexts } from "./token-texts.ts";
 import {
@@ -64,7 +67,15 @@ export interface ApiOptions {
   readonly intakeCounts: () => Readonly<Record<string, number>>;
   /** Address of Jaeger's UI as a browser reaches it; where it is set, answers link to the same trace there. */
   readonly jaegerUrl: string | undefined;
+  /** What an hour of the machines costs; undefined = not known. */
+  readonly price: Price | undefined;
   readonly logger: Logger;
+}
+
+export interface Price {
+  readonly perHour: number;
+  /** Of ISO 4217, such as USD. */
+  readonly currency: string;
 }
 
 const DEFAULT_PAGE = 50;
@@ -95,13 +106,18 @@ const rolloutsQuery = z.object({
   limit: wholeNumber.refine((value) => value >= 1 && value <= MAX_PAGE, `1 to ${MAX_PAGE}`).optional(),
 });
 
+/** Most runs that are compared. */
+const MAX_COMPARED = 8;
+const comparedRuns = z
+  .string()
+  .transform((list) => [...new Set(list.split(","))])
+  .pipe(z.array(runParameters.shape.run).min(1).max(MAX_COMPARED));
+const compareQuery = z.object({ runs: comparedRuns, split: z.enum(Split).optional() });
+const taskQuery = z.object({ runs: comparedRuns, taskId: z.string().min(1).max(MAX_TEXT) });
+
 export function apiRoutes(options: ApiOptions): Hono {
-  const { store, tokenTexts, askForFrames, health, intakeCounts, jaegerUrl, logger } = options;
+  const { store, tokenTexts, askForFrames, health, intakeCounts, jaegerUrl, price, logger } = options;
   const app = createHttpApp(logger);
-  app.use(async function neverCached(c, next) {
-    await next();
-    c.header("cache-control", "no-store");
-  });
 
   app.get("/runs", async (c) => {
     const [runs, refusals] = await Promise.all([store.readRuns(), store.readRefusals()]);
@@ -141,6 +157,21 @@ export function apiRoutes(options: ApiOptions): Hono {
   app.get("/runs/:run/rollouts", async (c) => {
     const { run } = parseParameters(runParameters, c.req.param());
     return c.json(await listAnswer(store, run, parseParameters(rolloutsQuery, c.req.query())));
+  });
+
+  app.get("/runs/:run/cost", async (c) => {
+    const { run } = parseParameters(runParameters, c.req.param());
+    return c.json({ steps: await store.readCost(run), price: price ?? null });
+  });
+
+  app.get("/compare/tasks", async (c) => {
+    const { runs, split = Split.train } = parseParameters(compareQuery, c.req.query());
+    return c.json({ tasks: await store.readCommonTasks(runs, split) });
+  });
+
+  app.get("/compare/task", async (c) => {
+    const { runs, taskId } = parseParameters(taskQuery, c.req.query());
+    return c.json({ rollouts: await store.readTaskRollouts(runs, taskId) });
   });
 
   app.get("/runs/:run/rollout-counts", async (c) => {

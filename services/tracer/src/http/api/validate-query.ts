@@ -43,7 +43,7 @@ export const decimal = z
   .regex(/^-?\d{1,15}(\.\d{1,15})?(e-?\d{1,2})?$/i, "a number")
   .transform(Number);
 
-/** Parameters of paths. */
+/** The part of a path that names a run, and those that name a rollout. */
 export const runParameters = z.object({ run: z.string().regex(/^[A-Za-z0-9_-]{1,128}$/, "a run id") });
 export const slotParameters = runParameters.extend({
   slot: z.string().regex(/^(train|eval|warm)(\.\d{1,10}){3}$/, "<split>.<step>.<task>.<index>"),

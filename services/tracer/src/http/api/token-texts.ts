@@ -9,7 +9,7 @@ import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { Logger } from "@hone/telemetry";
 import type { Tokenizer } from "@hone/tokenizer";
-import type { RunTokens } from "../domain/rollout-view.ts";
+import type { RunTokens } from "../../domain/rollout-view.ts";
 
 /** Most tokenizers in memory; one with a large vocabulary takes some 100 MB. */
 const MAX_TOKENIZERS = 3;

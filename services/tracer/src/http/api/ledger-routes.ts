@@ -12,8 +12,8 @@ import type { LedgerReply } from "@hone/proto-gen/ledger";
 import { errorBody } from "@hone/service-kit";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
-import type { TracerStore } from "../domain/ports.ts";
-import { type AskLedger, tokenFiguresOf } from "../domain/token-figures.ts";
+import type { TracerStore } from "../../domain/ports.ts";
+import { type AskLedger, tokenFiguresOf } from "../../domain/token-figures.ts";
 import type { TokenTexts } from "./token-texts.ts";
 import { parseParameters, slotParameters, stepParameters } from "./validate-query.ts";
 
