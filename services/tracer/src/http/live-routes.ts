@@ -6,8 +6,8 @@
 import { Hono } from "hono";
 import { streamSSE } from "hono/streaming";
 import { z } from "zod";
-import type { LiveFeed } from "./live-feed.ts";
 import { parseParameters } from "./api/validate-query.ts";
+import type { LiveFeed } from "./live-feed.ts";
 
 /** Proxies close connections that are silent for long. */
 const HEARTBEAT_MS = 15_000;

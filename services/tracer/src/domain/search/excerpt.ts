@@ -27,7 +27,10 @@ export function excerptFinder(
     term === "or" || term.isExcluded ? [] : [patternOf(term.words)],
   );
   if (wanted.length === 0) return () => undefined;
-  const pattern = new RegExp(`(?<![\\p{L}\\p{N}\\p{M}])(?:${wanted.join("|")})`, "iu");
+  const pattern = new RegExp(
+    `(?<![\\p{L}\\p{N}\\p{M}])(?:${wanted.join("|")})(?![\\p{L}\\p{N}\\p{M}])`,
+    "iu",
+  );
   return function findExcerpt(texts) {
     for (const { text, ...at } of texts) {
       if (place !== undefined && at.place !== place) continue;

@@ -3,14 +3,19 @@
 import type { ChatMessage, ChatPart } from "../../../domain/chat/chat-view.ts";
 import type { SampleNode } from "../../../domain/chat/sample-tree.ts";
 import type { FramesView, FrameView } from "../../../domain/episode-frames.ts";
+import type { Note } from "../../../domain/note.ts";
 import type { SpanView, TraceView } from "../../../domain/otlp/trace-view.ts";
+import type { WaitingRollout } from "../../../domain/persons-actions.ts";
 import type {
+  CommonTask,
   CurvePoint,
   Evaluation,
   Refusal,
   RolloutDetail,
   RolloutRow,
   RunSummary,
+  StepTokens,
+  TaskRollout,
 } from "../../../domain/ports.ts";
 import type { RolloutView, TokenView, TurnView } from "../../../domain/rollout-view.ts";
 import type { Excerpt } from "../../../domain/search/excerpt.ts";
@@ -21,9 +26,11 @@ import type { StepTimeline } from "../../../domain/timeline/step-timeline.ts";
 export type {
   ChatMessage,
   ChatPart,
+  CommonTask,
   Evaluation,
   FramesView,
   FrameView,
+  Note,
   Refusal,
   RolloutRow,
   RunSummary,
@@ -32,9 +39,11 @@ export type {
   SpanView,
   StackHealth,
   StepTimeline,
+  TaskRollout,
   TokenView,
   TraceView,
   TurnView,
+  WaitingRollout,
 };
 
 /** A rollout as `/api/runs/:run/rollouts/:slot` answers. */
@@ -54,3 +63,13 @@ export type RunAnswer = RunSummary & {
 
 /** A rollout in a list; where words were searched, with their place, or null where it cannot be shown. */
 export type ListedRollout = RolloutRow & { readonly excerpt?: Excerpt | null };
+
+/** A rollout that waits for a reward, as `/api/runs/:run/waiting/:slot` answers. */
+export type WaitingAnswer = WaitingRollout & RolloutView & { readonly runId: string };
+
+/** What `/api/runs/:run/cost` answers. */
+export interface CostAnswer {
+  readonly steps: readonly StepTokens[];
+  /** What an hour of the machines costs; null = not known. */
+  readonly price: { readonly perHour: number; readonly currency: string } | null;
+}

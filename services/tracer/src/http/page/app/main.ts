@@ -5,11 +5,13 @@ import { type Child, h, replace } from "./dom.ts";
 import { showHealth } from "./health.ts";
 import { setUpTheme } from "./theme.ts";
 import type { Trail, ViewContext } from "./view.ts";
+import { compareView } from "./views/compare/compare.ts";
 import { rolloutView } from "./views/rollout/rollout.ts";
 import { runView } from "./views/run/run.ts";
 import { runsView } from "./views/runs.ts";
 import { searchView } from "./views/search.ts";
 import { traceView } from "./views/trace.ts";
+import { waitingView } from "./views/waiting.ts";
 
 interface Route {
   readonly pattern: RegExp;
@@ -19,8 +21,10 @@ interface Route {
 
 const ROUTES: readonly Route[] = [
   { pattern: /^\/$/, view: runsView, names: [] },
+  { pattern: /^\/compare$/, view: compareView, names: [] },
   { pattern: /^\/search$/, view: searchView, names: [] },
   { pattern: /^\/runs\/([^/]+)$/, view: runView, names: ["run"] },
+  { pattern: /^\/runs\/([^/]+)\/waiting\/([^/]+)$/, view: waitingView, names: ["run", "slot"] },
   { pattern: /^\/runs\/([^/]+)\/rollouts\/([^/]+)$/, view: rolloutView, names: ["run", "slot"] },
   { pattern: /^\/runs\/([^/]+)\/rollouts\/([^/]+)\/trace$/, view: traceView, names: ["run", "slot"] },
   { pattern: /^\/traces\/([^/]+)$/, view: traceView, names: ["trace"] },

@@ -42,6 +42,8 @@ export interface RolloutsTable {
   readonly ready: Promise<void>;
   /** Shows new rollouts, unless older pages have been opened. */
   refresh(): Promise<void>;
+  /** Counts the run's rollouts. */
+  refreshTotal(): Promise<void>;
 }
 
 export function rolloutsTable({ runId, signal }: RolloutsTableOptions): RolloutsTable {
@@ -143,16 +145,13 @@ export function rolloutsTable({ runId, signal }: RolloutsTableOptions): Rollouts
   });
 
   const shown = reload();
-  void refreshTotal().catch((error: unknown) => {
-    if (!signal.aborted) console.warn("the rollouts could not be counted", error);
-  });
   return {
     element,
     ready: shown,
     async refresh() {
-      await refreshTotal();
       if (pages <= 1) await loadFirst();
     },
+    refreshTotal,
   };
 }
 

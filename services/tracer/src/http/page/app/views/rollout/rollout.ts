@@ -5,6 +5,7 @@ import type { RolloutAnswer } from "../../api-types.ts";
 import { h, link, replace } from "../../dom.ts";
 import type { ViewContext } from "../../view.ts";
 import { episodePlayer } from "./episode-player.ts";
+import { notesSection } from "./notes.ts";
 import { groupStrip, rolloutDetails, rolloutFacts, rolloutHead } from "./rollout-head.ts";
 import { sampleTree } from "./sample-tree.ts";
 import { ColorBy, tokenCard, tokenStrip } from "./tokens.ts";
@@ -66,15 +67,26 @@ export async function rolloutView({ root, params, signal, setPlace, navigate }: 
           )
         : turns,
     ),
+    notesSection({ runId, slot, numTurns: rollout.turns.length, signal }),
     rolloutDetails(rollout),
     card.element,
   );
+  showTurn();
   moveByKeys(signal, rollout, navigate);
 }
 
 function viewInAddress(): TurnViewName {
   const wanted = new URLSearchParams(window.location.search).get("view");
   return TURN_VIEWS.find((view) => view === wanted) ?? "both";
+}
+
+/** Brings the turn of the address into view, as links from a search have one. */
+function showTurn(): void {
+  const turn = new URLSearchParams(window.location.search).get("turn");
+  if (turn === null) return;
+  const card = document.getElementById(`turn-${turn}`);
+  card?.scrollIntoView({ block: "start" });
+  card?.setAttribute("data-found", "yes");
 }
 
 /** Shows the turns of one history alone. @param chosen undefined = all. */

@@ -9,10 +9,13 @@ import type { ViewContext } from "../../view.ts";
 import { rolloutsTable } from "../lists/rollouts-table.ts";
 import { isOver } from "../parts.ts";
 import { tickTimes } from "../runs.ts";
+import { costSection } from "./cost.ts";
+import { runActions } from "./run-actions.ts";
 import { type MetricInfo, runCharts } from "./run-charts.ts";
 import { evaluationsTable, loadText, runFile, runHead, runNow, runTiles } from "./run-head.ts";
 import { growingSeries } from "./series.ts";
 import { stepSection } from "./step.ts";
+import { waitingRollouts } from "./waiting-rollouts.ts";
 
 export async function runView({ root, params, signal, setPlace }: ViewContext): Promise<void> {
   const { run: runId = "" } = params;
@@ -34,14 +37,20 @@ export async function runView({ root, params, signal, setPlace }: ViewContext): 
   const charts = runCharts(metricInfo);
   const step = stepSection({ runId, signal });
   const evaluated = h("section", { class: "section" });
+  const actions = runActions(runId);
+  const waiting = waitingRollouts(runId, signal);
+  const cost = costSection(runId, signal);
   replace(
     root,
     head,
+    actions.element,
     now,
     load,
     tiles,
+    waiting.element,
     charts.main,
     step.element,
+    cost.element,
     charts.multiples,
     table.element,
     evaluated,
@@ -51,19 +60,32 @@ export async function runView({ root, params, signal, setPlace }: ViewContext): 
   const draw = () => {
     const shown: Series = series.value;
     replace(head, runHead(run));
+    actions.update(run);
     replace(now, runNow(run));
     replace(tiles, runTiles(run, shown));
     charts.update(shown, run.evaluations);
-    step.update(shown);
     replace(evaluated, run.evaluations.length === 0 ? [] : evaluationsTable(run.evaluations));
     tickTimes(root);
   };
+  /** What is further down, or asks more of the database, is read when the rollouts are there. */
+  const drawRest = async () => {
+    step.update(series.value);
+    await Promise.all([
+      cost.refresh(series.value),
+      table.refreshTotal(),
+      isOver(run.phase) ? undefined : waiting.refresh(),
+    ]);
+  };
   draw();
+  void table.ready.then(drawRest).catch((error: unknown) => {
+    if (!signal.aborted) console.warn("a part of the view could not be drawn", error);
+  });
   onChange(runId, signal, async () => {
     const [next] = await Promise.all([read<RunAnswer>(runPath(runId), { signal }), series.readMore()]);
     run = next;
     draw();
     await table.refresh();
+    await drawRest();
   });
   everySecond(signal, () => tickTimes(root));
   onHealth(signal, (health) => replace(load, isOver(run.phase) ? [] : loadText(health, series.value)));
