@@ -112,7 +112,7 @@ function absenceOf(
   if (trained === undefined) return `${rollout} was not trained by any step`;
   const { version, bytes } = trained;
   if (bytes === null) {
-    return `step ${version} recorded no tokens: it was committed by an earlier release, imitated the rollout, or the run has trainer.tokenRecord.tokensPerStep: 0`;
+    return `step ${version} recorded no tokens: it was committed by an earlier release, imitated the rollout, or the run names roles or has trainer.tokenRecord.tokensPerStep: 0`;
   }
   if (bytes === 0) {
     return `the tokens of ${rollout} are not recorded: no update trained one of step ${version}, or its records were removed when those of the run took more than trainer.tokenRecord.maxBytes`;

@@ -8,7 +8,6 @@
  */
 
 import type { RunConfig } from "@hone/config";
-import { slotKey } from "@hone/core";
 import {
   type CreditedRollout,
   groupMeans,
@@ -47,9 +46,10 @@ const MAX_UPDATES = 256;
 /** A pass whose samples come one after the other. */
 type GrowingPass = { -readonly [K in keyof TokenPass]: TokenPass[K] } & { cuts: TokenCut[] };
 
-/** Makes the recorder of a step; undefined where the run file wants no record. */
+/** Makes the recorder of a step; undefined where the run file wants no record, or names roles, whose parts are not recorded. */
 export function openTokenRecorder({ config }: { readonly config: RunConfig }): TokenRecorder | undefined {
-  return config.trainer.tokenRecord.tokensPerStep === 0 ? undefined : new TokenRecorder(config);
+  const isWanted = config.trainer.tokenRecord.tokensPerStep > 0 && config.roles === undefined;
+  return isWanted ? new TokenRecorder(config) : undefined;
 }
 
 export class TokenRecorder {
@@ -94,7 +94,7 @@ export class TokenRecorder {
 
   /** What the commit of the step stores. */
   finish(): StepTokens {
-    const rollouts = oneBySlot([...this.#kept].flatMap(([credited, kept]) => finished(credited, kept) ?? []));
+    const rollouts = [...this.#kept].flatMap(([credited, kept]) => finished(credited, kept) ?? []);
     const counts = [...this.#sums.keys()].map(({ rollout }) => rolloutTokenCount(rollout));
     return {
       gradient: {
@@ -213,16 +213,6 @@ function keep(
   columns.set(sample, { ...planned, referenceLogprobs: reference?.get(sample) });
   const ofEpoch = passes.get(epoch) ?? new Map();
   passes.set(epoch, ofEpoch.set(sample, { minibatch, numbers }));
-}
-
-/** Of several parts of one rollout the first. */
-function oneBySlot(rollouts: readonly RolloutTokens[]): RolloutTokens[] {
-  const bySlot = new Map<string, RolloutTokens>();
-  for (const tokens of rollouts) {
-    const key = slotKey(tokens.slot);
-    if (!bySlot.has(key)) bySlot.set(key, tokens);
-  }
-  return [...bySlot.values()];
 }
 
 /** The record of a rollout; undefined where no update trained it. */

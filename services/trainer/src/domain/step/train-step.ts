@@ -172,9 +172,7 @@ async function learnLessons(
   const figures: Optimised["figures"][] = [];
   let updateCount = 0;
   for (const { policy, means, credit, values, metrics: own } of lessons) {
-    // The tokens of the run's own policy are recorded.
-    const lesson = { credit, values, ...(policy === undefined && { recorder }) };
-    const optimised = await learn(means, step, lesson, own);
+    const optimised = await learn(means, step, { credit, values, recorder }, own);
     figures.push(optimised.figures);
     updateCount += optimised.updateCount;
     const area = policy === undefined ? "" : `policy/${policy}/`;

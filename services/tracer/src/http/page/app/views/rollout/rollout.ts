@@ -8,6 +8,7 @@ import { episodePlayer } from "./episode-player.ts";
 import { notesSection } from "./notes.ts";
 import { groupStrip, rolloutDetails, rolloutFacts, rolloutHead } from "./rollout-head.ts";
 import { sampleTree } from "./sample-tree.ts";
+import { trainedTokens } from "./token-record.ts";
 import { ColorBy, tokenCard, tokenStrip } from "./tokens.ts";
 import { colorChoice, type Strip, TURN_VIEWS, type TurnViewName, turnCard, viewChoice } from "./turn-card.ts";
 
@@ -15,7 +16,8 @@ export async function rolloutView({ root, params, signal, setPlace, navigate }: 
   const { run: runId = "", slot = "" } = params;
   setPlace(slot, [[runId, link("runs", runId)], [slot]]);
   const rollout = await read<RolloutAnswer>(runPath(runId, "rollouts", slot), { signal });
-  const card = tokenCard();
+  const trained = trainedTokens(runId, rollout, signal);
+  const card = tokenCard(trained.rowsOf);
   const turns = h("div", {
     class: "turns",
     data: { color: rollout.advantage === null ? ColorBy.logprob : ColorBy.advantage, view: viewInAddress() },
@@ -73,6 +75,7 @@ export async function rolloutView({ root, params, signal, setPlace, navigate }: 
   );
   showTurn();
   moveByKeys(signal, rollout, navigate);
+  await trained.reading;
 }
 
 function viewInAddress(): TurnViewName {

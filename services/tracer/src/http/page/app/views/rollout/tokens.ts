@@ -138,8 +138,13 @@ export function colorLegend(by: string | undefined): Child {
   return [swatch("sampled", "sampled, trained"), swatch("context", "context")];
 }
 
-/** Makes the card that is shown beside the selected token; the page has one. */
-export function tokenCard(): TokenCard {
+/**
+ * Makes the card that is shown beside the selected token; the page has one.
+ * @param trainedRows gives what training did with a token.
+ */
+export function tokenCard(
+  trainedRows: (token: TokenView) => readonly (readonly [string, Child])[],
+): TokenCard {
   const element = h("div", { class: "token-card", role: "tooltip", hidden: true });
   return {
     element,
@@ -156,6 +161,7 @@ export function tokenCard(): TokenCard {
         isSampled && logprob !== undefined && ["probability", percent(Math.exp(logprob), 2)],
         isSampled && ["advantage", advantage === undefined ? "not known" : signed(advantage, 3)],
         isSampled && version !== undefined && ["policy version", version],
+        ...trainedRows(token),
       ];
       replace(
         element,
@@ -167,8 +173,6 @@ export function tokenCard(): TokenCard {
             .filter((row) => row !== false)
             .map(([name, value]) => [h("dt", {}, name), h("dd", { class: "num" }, value)]),
         ),
-        // What training did with the token goes here; it is asked for when a sampled token is selected.
-        h("div", { class: "token-training", data: { position } }),
       );
       element.hidden = false;
       place(element, cell.getBoundingClientRect());

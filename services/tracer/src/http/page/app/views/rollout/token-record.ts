@@ -1,0 +1,83 @@
+/** What training did with a rollout's tokens, as the ledger has it: rows for the card of a selected token. */
+
+import { ApiError, read, runPath } from "../../api.ts";
+import type { RolloutAnswer, RolloutFiguresView, TokenView } from "../../api-types.ts";
+import { number, percent, signed } from "../../format.ts";
+
+type TokenFigures = RolloutFiguresView["tokens"][number];
+type Row = readonly [name: string, value: string];
+
+/** What cut a token, in words. */
+const CUTS: Readonly<Record<string, string>> = {
+  none: "not cut",
+  clip_low: "at the lower clip",
+  clip_high: "at the upper clip",
+  dual_clip: "at the dual clip",
+  mask: "left out by the loss",
+  selected: "chosen by the loss",
+  bound: "at the bound of the weight",
+  rejected: "rejected by the correction",
+};
+
+/** Reads the record of a rollout. @returns the rows of a token: none until it is read, and none where nothing is kept. */
+export function trainedTokens(
+  runId: string,
+  rollout: RolloutAnswer,
+  signal: AbortSignal,
+): { readonly rowsOf: (token: TokenView) => readonly Row[]; readonly reading: Promise<void> } {
+  const records = new Map<TokenView, TokenFigures>();
+  return {
+    rowsOf: (token) => {
+      const record = records.get(token);
+      return record === undefined ? [] : rowsOf(record);
+    },
+    reading: readRecords(runId, rollout, signal, records),
+  };
+}
+
+async function readRecords(
+  runId: string,
+  rollout: RolloutAnswer,
+  signal: AbortSignal,
+  records: Map<TokenView, TokenFigures>,
+): Promise<void> {
+  let answer: RolloutFiguresView;
+  try {
+    answer = await read<RolloutFiguresView>(runPath(runId, "rollouts", rollout.slot, "tokens"), { signal });
+  } catch (error) {
+    // Not recorded, or no trainer answers: the tokens are shown without it.
+    if (signal.aborted || error instanceof ApiError) return;
+    throw error;
+  }
+  const ofSamples = Map.groupBy(answer.tokens, ({ sample }) => sample);
+  const next = new Map<number, number>();
+  for (const { sample, tokens } of [...rollout.turns, ...rollout.tails]) {
+    for (const token of tokens) {
+      if (!token.isSampled) continue;
+      const at = next.get(sample) ?? 0;
+      next.set(sample, at + 1);
+      const record = ofSamples.get(sample)?.[at];
+      if (record !== undefined) records.set(token, record);
+    }
+  }
+}
+
+function rowsOf({ passes, parts, referenceLogprob, weight, share }: TokenFigures): Row[] {
+  const last = passes.at(-1);
+  const rows: (Row | false | undefined)[] = [
+    last && ["logprob when trained", number(last.logprob, 4)],
+    referenceLogprob !== null && ["logprob of the reference", number(referenceLogprob, 4)],
+    last && ["ratio", number(last.ratio, 4)],
+    last && ["cut", CUTS[last.cut] ?? last.cut],
+    ["advantage: episode", signed(parts.episode, 3)],
+    parts.turns !== 0 && ["advantage: turns", signed(parts.turns, 3)],
+    parts.kl !== 0 && ["advantage: KL", signed(parts.kl, 3)],
+    parts.taught !== 0 && ["advantage: teachers", signed(parts.taught, 3)],
+    parts.mean !== null && ["compared with", number(parts.mean, 4)],
+    parts.scale !== null && ["divided by", number(parts.scale, 4)],
+    ["weight in the loss", number(weight, 6)],
+    last && ["d loss / d logprob", number(last.coefficient, 6)],
+    ["share of the step's gradient", percent(share, 3)],
+  ];
+  return rows.filter((row) => row !== false && row !== undefined);
+}
