@@ -111,12 +111,25 @@ function differencesOf(a: ChainRow, b: ChainRow): string[] {
     StepContent,
     StepContent,
   ];
-  const differences = a.contentJson === b.contentJson ? [] : contentDifferences(one, other);
+  // A replay that goes on from a kept state begins with a version that it did not train.
+  const isBeginning = a.version > 0 && (a.previous === "" || b.previous === "");
+  const differences = isBeginning
+    ? beginningDifferences(one, other)
+    : a.contentJson === b.contentJson
+      ? []
+      : contentDifferences(one, other);
   const [files, others] = [a, b].map(({ restJson }) => optimizerOf((JSON.parse(restJson) as RowRest).files));
   if (files !== "" && others !== "" && files !== others && one.after === other.after) {
     differences.push("the optimizer after the step differs");
   }
   return differences;
+}
+
+function beginningDifferences(one: StepContent, other: StepContent): string[] {
+  return [
+    ...(one.tokenizer === other.tokenizer ? [] : ["the tokenizer differs"]),
+    ...(one.after === other.after ? [] : ["the weights after it differ"]),
+  ];
 }
 
 /** Everything that follows from settings alone is left to the settings' own part: they differ from the beginning on. */
