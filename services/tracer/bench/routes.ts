@@ -35,6 +35,11 @@ export const API_ROUTES: readonly string[] = [
   `${LARGE}/rollout-counts`,
   `${LARGE}/rollouts/train.100.3.5`,
   ...LISTS.map((query) => `${LARGE}/rollouts?limit=25&${query}`),
+  `${LARGE}/cost`,
+  `${LARGE}/rollouts/train.100.3.5/notes`,
+  "/compare/tasks?runs=large-1,other-2",
+  "/compare/tasks?runs=large-1",
+  "/compare/task?runs=large-1,other-2&taskId=task:17",
   "/rollouts?limit=25&q=left",
   "/rollouts?limit=25&q=%22number%205000%22",
 ];
@@ -50,5 +55,7 @@ export const VIEWS: readonly TimedView[] = [
   { name: "run", place: LARGE, shown: ".rollouts tbody tr" },
   { name: "run, sorted", place: `${LARGE}?sort=reward`, shown: ".rollouts tbody tr" },
   { name: "run, searched", place: `${LARGE}?q=timetable`, shown: ".rollouts tbody tr" },
+  { name: "compare", place: "/compare?runs=large-1,other-2", shown: "#compared-curve path.line" },
+  { name: "search", place: "/search?q=timetable", shown: ".rollouts tbody tr" },
   { name: "rollout", place: `${LARGE}/rollouts/train.100.3.5`, shown: ".turn" },
 ];

@@ -11,15 +11,18 @@ const WITHOUT_SPACES = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/g
 
 /** The words of a text, with one space between them. */
 export function wordsOf(text: string): string {
-  return text
-    .normalize("NFKC")
-    .toLowerCase()
-    .replace(NO_WORD, " ")
-    .replace(WITHOUT_SPACES, " $& ")
-    .split(" ")
-    .filter((word) => word !== "")
-    .map((word) => word.slice(0, MAX_WORD_CHARACTERS))
-    .join(" ");
+  return (
+    text
+      .normalize("NFKC")
+      .toLowerCase()
+      .replace(NO_WORD, " ")
+      .replace(WITHOUT_SPACES, " $& ")
+      .split(" ")
+      .filter((word) => word !== "")
+      // A cut through a pair of code units would leave what no database can store.
+      .map((word) => word.slice(0, MAX_WORD_CHARACTERS).toWellFormed())
+      .join(" ")
+  );
 }
 
 /** A part of what somebody searches for. */

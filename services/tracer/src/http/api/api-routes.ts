@@ -86,6 +86,12 @@ const MAX_TEXT = 1_000;
 /** Pages of a sorted list end here; a filter leads further than the ten thousandth row. */
 const MAX_OFFSET = 10_000;
 
+/** A text of PostgreSQL holds every character but NUL. */
+const taskIdParameter = z
+  .string()
+  .min(1)
+  .max(MAX_TEXT)
+  .regex(/^[^\0]*$/, "a text without NUL");
 const traceParameters = z.object({ trace: z.string().regex(/^[0-9a-f]{32}$/, "32 hexadecimal digits") });
 const stepsQuery = z.object({ after: wholeNumber.optional() });
 const rolloutsQuery = z.object({
@@ -95,7 +101,7 @@ const rolloutsQuery = z.object({
   outcome: z.enum(Outcome).optional(),
   minReward: decimal.optional(),
   maxReward: decimal.optional(),
-  taskId: z.string().min(1).max(MAX_TEXT).optional(),
+  taskId: taskIdParameter.optional(),
   q: z.string().max(MAX_TEXT).optional(),
   place: z.enum(Object.keys(TextPlace) as [keyof typeof TextPlace]).optional(),
   noted: z.literal("yes").optional(),
@@ -113,7 +119,7 @@ const comparedRuns = z
   .transform((list) => [...new Set(list.split(","))])
   .pipe(z.array(runParameters.shape.run).min(1).max(MAX_COMPARED));
 const compareQuery = z.object({ runs: comparedRuns, split: z.enum(Split).optional() });
-const taskQuery = z.object({ runs: comparedRuns, taskId: z.string().min(1).max(MAX_TEXT) });
+const taskQuery = z.object({ runs: comparedRuns, taskId: taskIdParameter });
 
 export function apiRoutes(options: ApiOptions): Hono {
   const { store, tokenTexts, askForFrames, health, intakeCounts, jaegerUrl, price, logger } = options;

@@ -1,7 +1,10 @@
 /**
  * Makes elements. Text becomes text nodes and values become attributes, never markup, so the output of models and the
- * content of run files cannot become part of the page's structure.
+ * content of run files cannot become part of the page's structure. Characters that would act on the text around them, such as
+ * those that turn its direction, are shown by their number.
  */
+
+import { plainText } from "./format.ts";
 
 /** What an element may contain; lists are flattened, and null, undefined and false are left out. */
 export type Child = Node | string | number | bigint | boolean | null | undefined | readonly Child[];
@@ -16,6 +19,8 @@ export interface Props {
 const SVG = "http://www.w3.org/2000/svg";
 /** Attributes whose values are addresses; only those of this page are made. */
 const ADDRESSES: ReadonlySet<string> = new Set(["href", "src", "action", "formaction"]);
+/** Attributes that are shown or read out. */
+const TEXTS: ReadonlySet<string> = new Set(["title", "alt", "aria-label", "placeholder"]);
 /** Addresses of this page, fragments, the web, and pictures as data. No `javascript:` or other scheme that acts. */
 const SAFE_ADDRESS = /^(\/(?!\/)|#|https?:\/\/|data:image\/(png|svg\+xml)[;,])/;
 
@@ -46,7 +51,11 @@ function fill<Made extends HTMLElement | SVGElement>(
     if (value === null || value === undefined || value === false) continue;
     if (key.startsWith("on")) element.addEventListener(key.slice(2).toLowerCase(), value as EventListener);
     else if (ADDRESSES.has(key) && !SAFE_ADDRESS.test(String(value))) continue;
-    else element.setAttribute(key, value === true ? "" : String(value));
+    else
+      element.setAttribute(
+        key,
+        value === true ? "" : TEXTS.has(key) ? plainText(String(value)) : String(value),
+      );
   }
   if (vars !== undefined) setVars(element, vars);
   for (const [name, value] of Object.entries(data ?? {})) {
@@ -60,7 +69,7 @@ function fill<Made extends HTMLElement | SVGElement>(
 export function append(element: Element, children: Child): void {
   if (children === null || children === undefined || children === false) return;
   if (isList(children)) for (const child of children) append(element, child);
-  else element.append(children instanceof Node ? children : String(children));
+  else element.append(children instanceof Node ? children : plainText(String(children)));
 }
 
 function isList(child: Child): child is readonly Child[] {

@@ -73,9 +73,10 @@ function setPlace(title: string, trail: Trail): void {
 /** Goes to another address of this page. */
 function navigate(href: string): void {
   window.history.pushState(null, "", href);
-  void show();
   window.scrollTo(0, 0);
+  // Before the view is drawn, as it may give the focus to one of its fields.
   root.focus({ preventScroll: true });
+  void show();
 }
 
 function emptyState(title: string, text: string): Child {

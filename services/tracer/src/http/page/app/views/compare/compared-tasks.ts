@@ -3,7 +3,7 @@
 import { read } from "../../api.ts";
 import type { CommonTask, TaskRollout } from "../../api-types.ts";
 import { type Child, h, replace } from "../../dom.ts";
-import { count, number, plainText } from "../../format.ts";
+import { count, number } from "../../format.ts";
 import { tableHead } from "../parts.ts";
 import { sideBySide } from "./side-by-side.ts";
 
@@ -112,7 +112,7 @@ function taskTable(
             h(
               "button",
               { class: "link-button mono", type: "button", onclick: () => onChoose(taskId) },
-              plainText(taskId) || "(no id)",
+              taskId || "(no id)",
             ),
           ),
           runIds.map((runId) => {

@@ -1,7 +1,6 @@
 /** The settings in which run files differ. */
 
 import { h } from "../../dom.ts";
-import { plainText } from "../../format.ts";
 import { tableHead } from "../parts.ts";
 
 /** One setting and its value in each run; undefined = the run file has no such key. */
@@ -57,12 +56,12 @@ export function settingsTable(runIds: readonly string[], configs: readonly unkno
           h(
             "tr",
             {},
-            h("th", { scope: "row", class: "mono" }, plainText(key)),
+            h("th", { scope: "row", class: "mono" }, key),
             values.map((value) =>
               h(
                 "td",
                 { class: "mono" },
-                value === undefined ? h("span", { class: "faint" }, "not set") : plainText(value),
+                value === undefined ? h("span", { class: "faint" }, "not set") : value,
               ),
             ),
           ),

@@ -3,7 +3,7 @@
 import { read, runPath } from "../../api.ts";
 import type { RolloutAnswer, TaskRollout } from "../../api-types.ts";
 import { h, link, replace } from "../../dom.ts";
-import { number, plainText } from "../../format.ts";
+import { number } from "../../format.ts";
 import { outcomeBadge } from "../parts.ts";
 import { chatMessages } from "../rollout/chat-messages.ts";
 
@@ -81,7 +81,7 @@ export function sideBySide({
   return h(
     "section",
     { class: "section", id: "side-by-side", "aria-label": "Two rollouts of one task" },
-    h("div", { class: "section-head" }, h("h3", { class: "mono" }, plainText(taskId))),
+    h("div", { class: "section-head" }, h("h3", { class: "mono" }, taskId)),
     h("div", { class: "sides" }, columnOf("left", first), columnOf("right", last)),
   );
 }

@@ -2,7 +2,7 @@
 
 import type { ListedRollout } from "../../api-types.ts";
 import { type Child, h, link } from "../../dom.ts";
-import { count, type Maybe, milliseconds, number, plainText, signed } from "../../format.ts";
+import { count, type Maybe, milliseconds, number, signed } from "../../format.ts";
 import { outcomeText } from "../parts.ts";
 
 /** Advantages are normalised; the bar shows values beyond three like three. */
@@ -43,7 +43,7 @@ export function rolloutRow(rollout: ListedRollout, isOfAllRuns: boolean): Child 
         h("span", { class: "faint" }, ` / ${count(totalTokens)}`),
       ),
       h("td", { class: "right" }, milliseconds(durationMs)),
-      h("td", { class: "mono soft task-cell", title: plainText(taskId) }, plainText(taskId)),
+      h("td", { class: "mono soft task-cell", title: taskId }, taskId),
     ),
     excerpt !== undefined &&
       excerpt !== null &&
@@ -63,9 +63,9 @@ export function rolloutRow(rollout: ListedRollout, isOfAllRuns: boolean): Child 
               excerpt.turn !== null && ` of turn ${excerpt.turn + 1}`,
               ": ",
             ),
-            plainText(excerpt.before),
-            h("mark", {}, plainText(excerpt.match)),
-            plainText(excerpt.after),
+            excerpt.before,
+            h("mark", {}, excerpt.match),
+            excerpt.after,
           ),
         ),
       ),

@@ -9,7 +9,7 @@
 import { read, runPath } from "../../api.ts";
 import type { FramesView, FrameView, RolloutAnswer, TurnView } from "../../api-types.ts";
 import { type Child, h, replace } from "../../dom.ts";
-import { number, plainText } from "../../format.ts";
+import { number } from "../../format.ts";
 
 const FRAME_MS = 900;
 
@@ -244,9 +244,9 @@ function turnOf({ index, promptText, responseText }: TurnView): Child {
   return [
     h("h3", {}, h("a", { href: `#turn-${index}` }, `Turn ${index + 1}`)),
     h("h4", {}, "What the model was shown"),
-    h("pre", { class: "turn-text soft player-prompt" }, plainText(promptText)),
+    h("pre", { class: "turn-text soft player-prompt" }, promptText),
     h("h4", {}, "What it answered"),
-    h("pre", { class: "turn-text player-answer" }, h("mark", {}, plainText(responseText))),
+    h("pre", { class: "turn-text player-answer" }, h("mark", {}, responseText)),
   ];
 }
 

@@ -5,7 +5,7 @@ import { read, runPath, send } from "../../api.ts";
 import type { Note } from "../../api-types.ts";
 import { confirmed } from "../../confirm-dialog.ts";
 import { type Child, h, replace } from "../../dom.ts";
-import { ago, number, plainText } from "../../format.ts";
+import { ago, number } from "../../format.ts";
 
 const AUTHOR_KEY = "hone-note-author";
 
@@ -94,13 +94,13 @@ function noteItem(
     h(
       "div",
       { class: "note-head small faint" },
-      h("strong", {}, plainText(author) || "Somebody"),
+      h("strong", {}, author || "Somebody"),
       turn !== null && h("a", { href: `#turn-${turn}` }, `turn ${turn + 1}`),
       h("span", { data: { ago: createdAtMs } }, ago(createdAtMs)),
       score !== null && h("span", { class: "badge" }, `score ${number(score, 4)}`),
       mayRemove && h("button", { class: "link-button", type: "button", onclick: onRemove }, "Remove"),
     ),
-    text !== "" && h("p", { class: "note-text" }, plainText(text)),
+    text !== "" && h("p", { class: "note-text" }, text),
   );
 }
 

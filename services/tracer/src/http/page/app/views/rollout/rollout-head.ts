@@ -2,7 +2,7 @@
 
 import type { RolloutAnswer } from "../../api-types.ts";
 import { type Child, h, link } from "../../dom.ts";
-import { count, milliseconds, number, plainText, signed } from "../../format.ts";
+import { count, milliseconds, number, signed } from "../../format.ts";
 import { outcomeBadge, tile } from "../parts.ts";
 
 /** The title and the most important figures. */
@@ -135,7 +135,7 @@ export function rolloutDetails({ task, metadata }: RolloutAnswer): Child {
         "details",
         { class: "card" },
         h("summary", { class: "run-file-summary" }, title),
-        h("pre", { class: "code", tabindex: 0 }, plainText(JSON.stringify(value, null, 2))),
+        h("pre", { class: "code", tabindex: 0 }, JSON.stringify(value, null, 2)),
       ),
     ),
   );

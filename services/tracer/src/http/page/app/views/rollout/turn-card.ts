@@ -2,7 +2,7 @@
 
 import type { RolloutAnswer, TokenView, TurnView } from "../../api-types.ts";
 import { h, replace } from "../../dom.ts";
-import { number, plainText, signed } from "../../format.ts";
+import { number, signed } from "../../format.ts";
 import { chatMessages } from "./chat-messages.ts";
 import { ColorBy, colorLegend } from "./tokens.ts";
 import { ownInfo, turnPlace } from "./turn-place.ts";
@@ -71,7 +71,7 @@ export function turnCard(turn: TurnView, rollout: RolloutAnswer, strip: Strip): 
         { class: "turn-tokens" },
         tokens.length > 0
           ? strip(tokens, `Tokens of turn ${index + 1}`)
-          : h("pre", { class: "turn-text" }, plainText(promptText), plainText(responseText)),
+          : h("pre", { class: "turn-text" }, promptText, responseText),
         h(
           "details",
           { class: "turn-texts small" },
@@ -79,8 +79,8 @@ export function turnCard(turn: TurnView, rollout: RolloutAnswer, strip: Strip): 
           h(
             "pre",
             { class: "turn-text" },
-            h("span", { class: "soft" }, plainText(promptText)),
-            h("mark", {}, plainText(responseText)),
+            h("span", { class: "soft" }, promptText),
+            h("mark", {}, responseText),
           ),
         ),
       ),
@@ -89,7 +89,7 @@ export function turnCard(turn: TurnView, rollout: RolloutAnswer, strip: Strip): 
 }
 
 function plain(value: unknown): string {
-  return plainText(typeof value === "string" ? value : JSON.stringify(value));
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 /** The choice of how sampled tokens are coloured. It is stored as an attribute of the turns, which the style sheet reads. */

@@ -85,18 +85,14 @@ function tilesOf({ steps, price }: CostAnswer, series: Series): Child {
     tile("Gave a gradient", count(sum.useful), share("useful")),
     tile("In flat groups", count(sum.flat), share("flat")),
     tile("Too old, left out", count(sum.stale + sum.leftOut), `${count(sum.stale)} too old`),
-    tile(
-      "Time",
-      duration(ms),
-      perMillion === null ? "" : `${duration(ms * perMillion)} a million useful tokens`,
-    ),
+    tile("Time", duration(ms), perMillion === null ? "" : `${duration(ms * perMillion)} a million useful`),
     price !== null &&
       tile(
         "Cost",
         money((ms / HOUR_MS) * price.perHour, price),
         perMillion === null
           ? ""
-          : `${money((ms / HOUR_MS) * price.perHour * perMillion, price)} a million useful tokens`,
+          : `${money((ms / HOUR_MS) * price.perHour * perMillion, price)} a million useful`,
       ),
   );
 }
