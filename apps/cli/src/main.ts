@@ -43,6 +43,7 @@ await runMain(
       pause: () => import("./commands/control.ts").then((module) => module.pauseCommand),
       resume: () => import("./commands/control.ts").then((module) => module.resumeCommand),
       reward: () => import("./commands/reward.ts").then((module) => module.rewardCommand),
+      notes: () => import("./commands/notes.ts").then((module) => module.notesCommand),
       new: () => import("./commands/new.ts").then((module) => module.newCommand),
       validate: () => import("./commands/validate.ts").then((module) => module.validateCommand),
       debug: () => import("./commands/debug.ts").then((module) => module.debugCommand),

@@ -9,7 +9,7 @@
  */
 
 import path from "node:path";
-import { parseArgs } from "node:util";
+import { scriptArguments } from "@hone/core";
 import { startBus } from "@hone/messaging/testing";
 import { startService } from "@hone/service-kit";
 import { migrate, openDatabase, query, sql } from "@hone/storage";
@@ -26,7 +26,10 @@ import { API_ROUTES, VIEWS } from "./routes.ts";
 const LIMIT_MS = 300;
 const EXAMPLE = path.join(import.meta.dirname, "../../../examples/01-frozen-lake");
 
-const { values } = parseArgs({
+const { values } = scriptArguments(process, {
+  usage: `npm run bench:page -- [--rollouts 100000] [--rounds 7] [--vacuum]
+
+Times every answer of the page's API and every view for a run of so many rollouts; a median above ${LIMIT_MS} ms is a failure.`,
   options: {
     rollouts: { type: "string", default: "100000" },
     rounds: { type: "string", default: "7" },

@@ -59,3 +59,42 @@ export async function askTracer<Value>(
     `the tracer answered ${path} with status ${response.status} and a body that is not the expected JSON`,
   );
 }
+
+/**
+ * Reads an answer of JSON lines as it comes. The tracer sends them for as long as there are some; it must go on sending.
+ * @throws {UsageError} when the tracer does not answer, refuses, or ends in the middle.
+ */
+export async function* linesFromTracer(
+  { pageUrl, token, signal }: TracerPlace,
+  path: string,
+): AsyncGenerator<string> {
+  const silence = new AbortController();
+  let timer = setTimeout(() => silence.abort(), ANSWER_DEADLINE_MS);
+  try {
+    const response = await fetch(`${pageUrl}${path}`, {
+      headers: { authorization: `Bearer ${token}` },
+      signal: AbortSignal.any([signal, silence.signal]),
+    });
+    if (!response.ok || response.body === null) {
+      const body: unknown = await response.json().catch(() => undefined);
+      const message =
+        errorSchema.safeParse(body).data?.error.message ?? `it has the status ${response.status}`;
+      throw new UsageError(`the tracer gave no lines: ${message}`);
+    }
+    let rest = "";
+    for await (const text of response.body.pipeThrough(new TextDecoderStream())) {
+      clearTimeout(timer);
+      timer = setTimeout(() => silence.abort(), ANSWER_DEADLINE_MS);
+      const lines = `${rest}${text}`.split("\n");
+      rest = lines.pop() ?? "";
+      yield* lines;
+    }
+    if (rest !== "") throw new UsageError("the tracer ended in the middle of a line; try again");
+  } catch (cause) {
+    signal.throwIfAborted();
+    if (cause instanceof UsageError) throw cause;
+    throw new UsageError(`the tracer at ${pageUrl} does not answer`, { cause });
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -27,7 +27,11 @@ export interface ExportedNote extends Note {
 /** Most notes of one rollout. */
 export const MAX_NOTES = 200;
 
-/** One line of an export. The names are those of the run file's JSON: camel case. */
+/** Characters that JSON allows as they are, and that act on a terminal or on the direction of a text. */
+const ACTING = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+
+/** One line of an export. It is the same JSON whether it is read by a program or printed. */
 export function noteLine({ createdAtMs, ...note }: ExportedNote): string {
-  return `${JSON.stringify({ ...note, createdAt: new Date(createdAtMs).toISOString() })}\n`;
+  const json = JSON.stringify({ ...note, createdAt: new Date(createdAtMs).toISOString() });
+  return `${json.replace(ACTING, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`)}\n`;
 }

@@ -60,7 +60,13 @@ export interface RolloutView {
   readonly tree: readonly SampleNode[];
   /** The tokens after the last turn, of each sample that has some. */
   readonly tails: ReadonlyArray<{ readonly sample: number; readonly tokens: readonly TokenView[] }>;
-  readonly scores: ReadonlyArray<{ readonly judge: string; readonly weight: number; readonly value: number }>;
+  readonly scores: ReadonlyArray<{
+    readonly judge: string;
+    readonly weight: number;
+    readonly value: number;
+    /** The judge's own words; empty = it gave none. */
+    readonly reason: string;
+  }>;
   readonly environmentReturn: number;
   /** What the agent says that single roles earned; empty = it says nothing of roles. */
   readonly roleRewards: Readonly<Record<string, number>>;
@@ -116,7 +122,7 @@ export function rolloutViewOf(
     numSamples: samples.length,
     tree: sampleTree(episode),
     tails,
-    scores: scored.scores.map(({ judge, weight, value }) => ({ judge, weight, value })),
+    scores: scored.scores.map(({ judge, weight, value, reason }) => ({ judge, weight, value, reason })),
     environmentReturn: episode.environmentReturn,
     roleRewards: episode.roleRewards,
     failedAttempts: episode.failedAttempts,

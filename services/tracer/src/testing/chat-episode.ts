@@ -69,7 +69,15 @@ export function chatEpisode(runId: string, slot: Slot, texts?: (answer: string) 
   const reward = slot.index % 2;
   return create(ScoredEpisodeSchema, {
     reward,
-    scores: [{ judge: "helpfulness", weight: 1, value: reward, metrics: { politeness: 0.5 } }],
+    scores: [
+      {
+        judge: "helpfulness",
+        weight: 1,
+        value: reward,
+        metrics: { politeness: 0.5 },
+        reason: "It names a connection that arrives in time, and says when.",
+      },
+    ],
     episode: {
       runId,
       slot: slotToWire(slot),

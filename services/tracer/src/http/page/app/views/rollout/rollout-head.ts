@@ -4,6 +4,7 @@ import type { RolloutAnswer } from "../../api-types.ts";
 import { type Child, h, link } from "../../dom.ts";
 import { count, milliseconds, number, signed } from "../../format.ts";
 import { outcomeBadge, tile } from "../parts.ts";
+import { collapsedText } from "./collapsed-text.ts";
 
 /** The title and the most important figures. */
 export function rolloutHead(rollout: RolloutAnswer): Child {
@@ -116,6 +117,29 @@ export function rolloutFacts({ task, taskId, metrics, figures, failedAttempts }:
         failedAttempts.map((reason, i) => h("li", {}, `Attempt ${i + 1} failed: ${reason}`)),
       ),
   ];
+}
+
+/** What judges said, in their own words; nothing where none said anything. */
+export function judgesWords({ scores }: RolloutAnswer): Child {
+  const said = scores.filter(({ reason }) => reason !== "");
+  if (said.length === 0) return null;
+  return h(
+    "section",
+    { class: "section", id: "judges" },
+    h("div", { class: "section-head" }, h("h2", {}, "Judges")),
+    h(
+      "div",
+      { class: "card judges-card" },
+      said.map(({ judge, value, reason }) =>
+        h(
+          "div",
+          { class: "judge-words" },
+          h("h3", {}, `${judge} ${number(value, 3)}`),
+          collapsedText(reason, "chat-text"),
+        ),
+      ),
+    ),
+  );
 }
 
 /** What is folded at the end of the view. */

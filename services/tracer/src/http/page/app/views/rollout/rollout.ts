@@ -6,7 +6,7 @@ import { h, link, replace } from "../../dom.ts";
 import type { ViewContext } from "../../view.ts";
 import { episodePlayer } from "./episode-player.ts";
 import { notesSection } from "./notes.ts";
-import { groupStrip, rolloutDetails, rolloutFacts, rolloutHead } from "./rollout-head.ts";
+import { groupStrip, judgesWords, rolloutDetails, rolloutFacts, rolloutHead } from "./rollout-head.ts";
 import { sampleTree } from "./sample-tree.ts";
 import { trainedTokens } from "./token-record.ts";
 import { ColorBy, tokenCard, tokenStrip } from "./tokens.ts";
@@ -69,6 +69,7 @@ export async function rolloutView({ root, params, signal, setPlace, navigate }: 
           )
         : turns,
     ),
+    judgesWords(rollout),
     notesSection({ runId, slot, numTurns: rollout.turns.length, signal }),
     rolloutDetails(rollout),
     card.element,
