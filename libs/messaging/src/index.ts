@@ -100,7 +100,14 @@ export {
   subjectCount,
 } from "./streams/backlog.ts";
 export { type Bucket, type BucketChange, type BucketEntry, openBucket } from "./streams/bucket.ts";
-export { DurableName, EventSinkDurable, type EventSinkName, makeDurables } from "./streams/durables.ts";
+export {
+  DurableName,
+  durableOfSink,
+  EventSinkDurable,
+  type EventSinkName,
+  isSinkInOrder,
+  makeDurables,
+} from "./streams/durables.ts";
 export { purgeEpisodes } from "./streams/purge-episodes.ts";
 export type { OldSize, TopologyOptions } from "./streams/streams.ts";
 export {

@@ -1,5 +1,10 @@
-/** Messages of OTLP traces, generated from proto/ by generate.sh; nothing else. */
+/** Messages of OTLP traces and metrics, generated from proto/ by generate.sh; nothing else. */
 
+export {
+  type ExportMetricsServiceRequest,
+  ExportMetricsServiceRequestSchema,
+  ExportMetricsServiceResponseSchema,
+} from "./gen/opentelemetry/proto/collector/metrics/v1/metrics_service_pb.ts";
 export {
   ExportTraceServiceRequestSchema,
   ExportTraceServiceResponseSchema,

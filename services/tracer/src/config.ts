@@ -3,6 +3,7 @@
 import { environmentInteger, readEnvironment } from "@hone/config";
 import { addressIn, type BaseConfig, type Environment, readBaseConfig } from "@hone/service-kit";
 import { z } from "zod";
+import { readSinkConfig, type SinkConfig } from "./sinks/sink-config.ts";
 
 export interface TracerConfig extends BaseConfig {
   /** OTLP/HTTP receiver that gets every accepted export too, such as Jaeger's http://127.0.0.1:4318; absent = none. */
@@ -19,6 +20,8 @@ export interface TracerConfig extends BaseConfig {
   readonly maxBytes: number;
   /** What an hour of the machines that train costs, for the costs of steps; undefined = not known. */
   readonly price: { readonly perHour: number; readonly currency: string } | undefined;
+  /** Where the figures of runs go beside the database. */
+  readonly sinks: SinkConfig;
 }
 
 /** An export of Hone's own services has 250 kB; collectors in front of it may batch more. */
@@ -80,5 +83,6 @@ export function readTracerConfig(environment: Environment): TracerConfig {
       own.HONE_TRACER_PRICE_PER_HOUR === undefined
         ? undefined
         : { perHour: own.HONE_TRACER_PRICE_PER_HOUR, currency: own.HONE_TRACER_CURRENCY },
+    sinks: readSinkConfig(environment),
   };
 }

@@ -1,6 +1,6 @@
 /** Errors of the tracer. */
 
-import { TerminalError } from "@hone/core";
+import { RetryableError, TerminalError } from "@hone/core";
 
 /** A body that was sent to the intake is not an OTLP trace export. The sender must not send it again. */
 export class BadBodyError extends TerminalError {
@@ -30,5 +30,21 @@ export class BodyTooLargeError extends TerminalError {
 export class PageSourceError extends TerminalError {
   constructor(reason: string, options?: ErrorOptions) {
     super("PAGE_SOURCE", `the web page cannot be read: ${reason}`, options);
+  }
+}
+
+/** What a system for experiments did not take now; the same is sent again. */
+export class SinkUnavailableError extends RetryableError {
+  /** @param sink the system and its address, without secrets. */
+  constructor(sink: string, reason: string, options?: ErrorOptions) {
+    super("SINK_UNAVAILABLE", `${sink} did not take the figures of a run: ${reason}`, options);
+  }
+}
+
+/** What a system for experiments will never take. */
+export class SinkRefusedError extends TerminalError {
+  /** @param sink the system and its address, without secrets. */
+  constructor(sink: string, reason: string, options?: ErrorOptions) {
+    super("SINK_REFUSED", `${sink} refused the figures of a run: ${reason}`, options);
   }
 }

@@ -10,7 +10,7 @@
  */
 
 import { pause, TerminalError } from "@hone/core";
-import { BucketName, type EventSinkName, openBucket } from "@hone/messaging";
+import { BucketName, type EventSinkName, isSinkInOrder, openBucket } from "@hone/messaging";
 import { RunStateSchema } from "@hone/proto-gen/run";
 import { READY, type ServiceContext, type ServiceDefinition } from "@hone/service-kit";
 import type { Database } from "@hone/storage";
@@ -85,12 +85,13 @@ async function startTracer({ config, bus, logger, openDatabase }: ServiceContext
     observeMetric(Instrument.spanPiecesWaiting, () => [{ labels: {}, value: pieces.waiting }]),
   ];
   const bucket = await openBucket(bus, BucketName.runState, RunStateSchema);
-  const sinks = Object.entries(openSinks({ config, database })) as [EventSinkName, EventSink | undefined][];
+  const sinks = openSinks({ config, database, logger, signal });
   const consumers = [
-    ...sinks.flatMap(([name, sink]) => {
+    ...(Object.entries(sinks) as [EventSinkName, EventSink | undefined][]).flatMap(([name, sink]) => {
       if (sink === undefined) return [];
+      if (isSinkInOrder(name)) return [consumeEvents(bus, name, (fact) => sink.write([fact]), logger)];
       const writer = writerOf<RunFact>(EVENT_DELAY_MS, (facts) => sink.write(facts));
-      return [consumeEvents(bus, name, writer, logger)];
+      return [consumeEvents(bus, name, (fact) => writer.add(fact), logger)];
     }),
     consumeRollouts(bus, rollouts, logger, signal),
   ];

@@ -14,8 +14,21 @@ import { isBeyondStream } from "./stream-reset.ts";
 import type { StreamName } from "./streams.ts";
 
 /** The shared consumer of each sink that the tracer writes events to. Each sink has its own, so that a slow one delays no other. */
-export const EventSinkDurable = { database: "tracer-events" } as const;
+export const EventSinkDurable = {
+  database: "tracer-events",
+  tensorboard: "tracer-events-tensorboard",
+  mlflow: "tracer-events-mlflow",
+  otlpMetrics: "tracer-events-otlp-metrics",
+} as const;
 export type EventSinkName = keyof typeof EventSinkDurable;
+
+/**
+ * Whether a sink gets its events one at a time, in the order of the stream, whichever replica takes them and whatever fails: then
+ * a curve has no step that goes back. The database takes many at once, in any order.
+ */
+export function isSinkInOrder(sink: EventSinkName): boolean {
+  return sink !== "database";
+}
 
 /** The names of the shared consumers; other services use them to see what waits there. */
 export const DurableName = {
@@ -69,10 +82,19 @@ const DURABLES: readonly Durable[] = [
     filter: subjects.rolloutFinished("*"),
     isAcknowledged: false,
   },
-  ...Object.values(EventSinkDurable).map(
-    (durable): Durable => ({ ...common, stream: "EVENTS", durable, filter: subjects.event("*", "*") }),
-  ),
+  ...(Object.keys(EventSinkDurable) as EventSinkName[]).map(durableOfSink),
 ];
+
+/** The consumer of a sink. */
+export function durableOfSink(sink: EventSinkName): Durable {
+  return {
+    stream: "EVENTS",
+    durable: EventSinkDurable[sink],
+    filter: subjects.event("*", "*"),
+    ackWaitMs: DEFAULT_ACK_WAIT_MS,
+    maxAckPending: isSinkInOrder(sink) ? 1 : DEFAULT_MAX_ACK_PENDING,
+  };
+}
 
 /** Creates every shared consumer that is missing, and creates again those that cannot deliver any more. */
 export async function makeDurables(bus: Bus): Promise<void> {

@@ -4,42 +4,54 @@ import { describeError, TerminalError } from "@hone/core";
 import {
   type Bus,
   consumeWork,
-  EventSinkDurable,
+  durableOfSink,
   type EventSinkName,
+  isSinkInOrder,
   runOfEvent,
-  StreamName,
-  subjects,
   UndecodableMessageError,
   type WorkConsumer,
   type WorkItem,
 } from "@hone/messaging";
 import { type RunEvent, RunEventSchema } from "@hone/proto-gen/run";
 import type { Logger } from "@hone/telemetry";
-import type { BatchWriter } from "../domain/batch-writer.ts";
 import { checkStorable, factOf, type RunFact } from "../domain/run-event.ts";
 import { waitOrGiveUp } from "./give-up.ts";
 
-/** Most events that wait for a write at once; a busy run makes a handful a second. */
+/** Most events that wait for a write of the database at once; a busy run makes a handful a second. */
 const CONCURRENCY = 256;
+/** A sink that is away fails once a second; the log says so once in this time, with the number of tries. */
+const REPORT_INTERVAL_MS = 30_000;
 
+/** @param write resolves when the sink has the fact; a failed write is tried again. */
 export function consumeEvents(
   bus: Bus,
   sink: EventSinkName,
-  writer: BatchWriter<RunFact>,
+  write: (fact: RunFact) => Promise<void>,
   logger: Logger,
 ): WorkConsumer {
+  const report = errorReport(logger);
   return consumeWork(bus, RunEventSchema, {
-    stream: StreamName.events,
-    durable: EventSinkDurable[sink],
-    filter: subjects.event("*", "*"),
-    concurrency: CONCURRENCY,
+    ...durableOfSink(sink),
+    concurrency: isSinkInOrder(sink) ? 1 : CONCURRENCY,
     handle: async (item) => {
       const fact = storableFactOf(item);
-      if (fact !== undefined) await waitOrGiveUp(item, writer.add(fact), logger);
+      if (fact !== undefined) await waitOrGiveUp(item, write(fact), logger);
     },
-    onError: (error, { subject, sequence }) =>
-      logger.error("an event could not be stored", { sink, subject, sequence, error }),
+    onError: (error, { subject, sequence }) => report(error, { sink, subject, sequence }),
   });
+}
+
+function errorReport(logger: Logger) {
+  let reportedAt = Number.NEGATIVE_INFINITY;
+  let unreported = 0;
+  return (error: unknown, where: { sink: string; subject: string; sequence: number }): void => {
+    unreported++;
+    const now = performance.now();
+    if (now - reportedAt < REPORT_INTERVAL_MS) return;
+    logger.error("an event could not be stored", { ...where, failures: unreported, error });
+    reportedAt = now;
+    unreported = 0;
+  };
 }
 
 /** @throws {UndecodableMessageError} when the database cannot hold the event, or its subject names another run. */
