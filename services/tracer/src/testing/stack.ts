@@ -20,6 +20,8 @@ export interface TracerStack extends AsyncDisposable {
   /** Stops the database; startDatabase() starts it again with its data and on the same port. */
   stopDatabase(): Promise<unknown>;
   startDatabase(): Promise<void>;
+  /** The variables of a tracer, for one in a process of its own. */
+  readonly environment: Readonly<Record<string, string>>;
   /** Starts a tracer; the caller stops it. */
   startTracer(environment?: Readonly<Record<string, string>>): Promise<RunningService>;
   /** Waits until everything that was published is stored. */
@@ -56,21 +58,22 @@ export async function startStack(startedAtMs: number): Promise<TracerStack> {
     const { num_pending, num_ack_pending } = await bus.manager.consumers.info(stream, durable);
     return num_pending + num_ack_pending;
   };
+  const own = {
+    HONE_NATS_URL: bus.server.url,
+    HONE_DATABASE_URL: databaseUrl,
+    HONE_STATE_DIR: folder.path,
+  };
   return {
     bus,
     run,
+    environment: own,
     stopDatabase: () => postgres.stop(),
     async startDatabase() {
       postgres = await startPostgres({ folder: databaseFolder, port: Number(new URL(databaseUrl).port) });
     },
     startTracer: (environment = {}) =>
       startService(tracerService, {
-        config: readTracerConfig({
-          HONE_NATS_URL: bus.server.url,
-          HONE_DATABASE_URL: databaseUrl,
-          HONE_STATE_DIR: folder.path,
-          ...environment,
-        }),
+        config: readTracerConfig({ ...own, ...environment }),
         logger: silentLogger(),
       }),
     stored: () =>
