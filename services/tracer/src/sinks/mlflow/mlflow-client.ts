@@ -71,12 +71,16 @@ export class MlflowClient {
     return (await this.#post("experiments/create", created, { name })).experiment_id;
   }
 
-  /** @returns the run with a tag; undefined where there is none, or somebody deleted it. */
-  async findRun(experimentId: string, tag: { key: string; value: string }): Promise<MlflowRun | undefined> {
+  /** @returns the run that began last of those with these tags; undefined where there is none, or somebody deleted it. */
+  async findRun(
+    experimentId: string,
+    tags: ReadonlyArray<{ key: string; value: string }>,
+  ): Promise<MlflowRun | undefined> {
     const found = await this.#post("runs/search", runs, {
       experiment_ids: [experimentId],
-      filter: `tags.\`${tag.key}\` = '${tag.value}'`,
+      filter: tags.map(({ key, value }) => `tags.\`${key}\` = '${value}'`).join(" AND "),
       run_view_type: "ACTIVE_ONLY",
+      order_by: ["attributes.start_time DESC"],
       max_results: 1,
     });
     const [first] = found.runs;

@@ -7,6 +7,8 @@
  *     metrics, behind them, so an event that comes again is left out. Between the two, what is written again has the same step and
  *     time, which MLflow's databases keep once.
  * M3: the sink gets its events in the order of the stream, one at a time (durables.ts).
+ * M4: a bus that lost its data gives the ids of runs again. The time of a run's acceptance tells such runs apart: steps belong to
+ *     the run of their id that began last.
  */
 
 import type { EventSink } from "../../domain/event-sink.ts";
@@ -32,6 +34,7 @@ interface OpenRun {
 }
 
 const RUN_TAG = "hone.run";
+const ACCEPTED_TAG = "hone.accepted";
 /** Limits of runs/log-batch. */
 const MAX_METRICS = 1_000;
 const MAX_PARAMS = 100;
@@ -43,15 +46,18 @@ const PROXIED = "mlflow-artifacts:";
 export function mlflowSink({ client, experiment, uploadCheckpoint }: MlflowSinkOptions): EventSink {
   const known = new Map<string, OpenRun>();
 
-  const openRun = async ({ runId, timeMs }: RunFact): Promise<OpenRun> => {
+  const openRun = async (fact: RunFact): Promise<OpenRun> => {
+    const { runId, timeMs } = fact;
     const before = known.get(runId);
-    if (before !== undefined) return before;
+    if (before !== undefined && fact.kind !== "accepted") return before;
     const experimentId = await client.experiment(experiment);
-    const tag = { key: RUN_TAG, value: runId };
+    const tags = [{ key: RUN_TAG, value: runId }];
+    if (fact.kind === "accepted") tags.push({ key: ACCEPTED_TAG, value: String(timeMs) }); // M4
     const run =
-      (await client.findRun(experimentId, tag)) ??
-      (await client.createRun({ experimentId, name: runId, startTimeMs: timeMs, tags: [tag] }));
+      (await client.findRun(experimentId, tags)) ??
+      (await client.createRun({ experimentId, name: runId, startTimeMs: timeMs, tags }));
     const opened = { run, lastSteps: lastStepsOf(run) };
+    known.delete(runId);
     known.set(runId, opened);
     for (const oldest of known.keys()) {
       if (known.size <= MAX_KNOWN_RUNS) break;

@@ -14,6 +14,7 @@ import { BinaryReader, BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 
 /** What of an event decides whether a later one repeats it. */
 export interface EventKey {
+  readonly timeMs: number;
   readonly step: number;
   /** Of the event's first value; empty for the header of a file. */
   readonly tag: string;
@@ -173,15 +174,17 @@ function nested(writer: BinaryWriter, field: number, fill: (inner: BinaryWriter)
 
 function keyOf(event: Uint8Array): EventKey {
   const reader = new BinaryReader(event);
+  let timeMs = 0;
   let step = 0;
   let tag = "";
   while (reader.pos < reader.len) {
     const [field, type] = reader.tag();
-    if (field === 2 && type === WireType.Varint) step = Number(reader.int64());
+    if (field === 1 && type === WireType.Bit64) timeMs = Math.round(reader.double() * MS_PER_SECOND);
+    else if (field === 2 && type === WireType.Varint) step = Number(reader.int64());
     else if (field === 5 && type === WireType.LengthDelimited) tag ||= firstTag(reader.bytes());
     else reader.skip(type);
   }
-  return { step, tag };
+  return { timeMs, step, tag };
 }
 
 /** The tag (field 1) of a Summary's first value (field 1). */

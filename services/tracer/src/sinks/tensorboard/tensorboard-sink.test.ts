@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFile, truncate, writeFile } from "node:fs/promises";
+import { readdir, readFile, truncate, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { eventually, temporaryFolder } from "@hone/testing";
@@ -46,7 +46,13 @@ sinkSuite(
   "the TensorBoard sink",
   () => ({
     open: () => tensorboardSink(folder.path),
-    read: async (runId) => readWithTensorboard(path.join(folder.path, runId)).scalars,
+    read: async (runId) => {
+      const [last = ""] = (await readdir(folder.path))
+        .filter((name) => name.startsWith(runId))
+        .toSorted()
+        .toReversed();
+      return readWithTensorboard(path.join(folder.path, last)).scalars;
+    },
     tolerance: TOLERANCE,
   }),
   { skip },

@@ -9,7 +9,7 @@ import type { Curves } from "./sink.suite.ts";
 
 export interface MlflowServer extends AsyncDisposable {
   readonly url: string;
-  /** The run of an experiment with this name; undefined where there is none. */
+  /** The run of an experiment with this name that began last; undefined where there is none. */
   run(experiment: string, name: string): Promise<ShownRun | undefined>;
   curves(runId: string): Promise<Curves>;
   /** The names of the artefacts below a folder. */
@@ -73,8 +73,8 @@ export async function startMlflow(python: string, folder: string): Promise<Mlflo
       const { runs = [] } = await search("runs/search", {
         experiment_ids: [found.experiment_id],
         filter: `attributes.run_name = '${name}'`,
+        order_by: ["attributes.start_time DESC"],
       });
-      if (runs.length > 1) throw new Error(`MLflow has ${runs.length} runs of the name ${name}`);
       return runs[0] && shown(runs[0]);
     },
     async curves(runId) {

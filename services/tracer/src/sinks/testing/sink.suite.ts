@@ -13,6 +13,7 @@ export type Curves = Readonly<Record<string, ReadonlyArray<readonly [step: numbe
 export interface SinkBackend {
   /** A new sink over the same backend, as after a restart. */
   open(): EventSink;
+  /** Reads the run of this id that began last. */
   read(runId: string): Promise<Curves>;
   /** How the backend has a name of metric-points.ts. @default the same */
   nameOf?(name: string): string;
@@ -139,6 +140,19 @@ export function sinkSuite(
       await check("one-1", one);
       await check("two-1", two);
     });
+
+    test(
+      "a run with the id of an earlier one, as after the bus lost its data, is a run of its own",
+      options.hasTimesOnly === true ? { skip: true } : {},
+      async () => {
+        const earlier = runFacts("same-1", 6);
+        await writeEach(backend().open(), earlier);
+        const facts = runFacts("same-1", 4).map((fact) => ({ ...fact, timeMs: fact.timeMs + 86_400_000 }));
+        await writeEach(backend().open(), facts.slice(0, 4));
+        await writeEach(backend().open(), facts);
+        await check("same-1", facts);
+      },
+    );
 
     test("a run whose acceptance is no longer on the bus has its curves all the same", async () => {
       const facts = runFacts("late-1", 4).slice(5);
