@@ -38,7 +38,11 @@ docker buildx build --push --sbom=true --provenance=mode=max --platform linux/am
   --build-arg SERVICES_IMAGE="$repository/services:$tag@$services" \
   --file "$root/images/trainer.Dockerfile" --tag "$repository/trainer:$tag" "$context/files"
 
+docker buildx build --push --sbom=true --provenance=mode=max --platform linux/amd64 \
+  --build-arg SERVICES_IMAGE="$repository/services:$tag@$services" \
+  --file "$root/images/sinks.Dockerfile" --tag "$repository/sinks:$tag" "$context/files"
+
 # What npm installed, for whoever has no registry that shows attached SBOMs.
 mkdir -p "$root/images/out"
 node "$root/scripts/sbom.ts" > "$root/images/out/services.cdx.json"
-echo "pushed $repository/services:$tag ($services) and $repository/trainer:$tag; SBOM in images/out/services.cdx.json"
+echo "pushed $repository/services:$tag ($services), $repository/trainer:$tag and $repository/sinks:$tag; SBOM in images/out/services.cdx.json"

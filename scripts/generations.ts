@@ -9,7 +9,24 @@ export interface Generation {
   args(root: string): string[];
 }
 
-const DESCRIPTORS = "services/trainer/torch/hone_fsdp/wire/training.binpb";
+const TRAINING = "services/trainer/torch/hone_fsdp/wire/training.binpb";
+const RUN = "services/tracer/python/hone_sinks/run.binpb";
+
+/** The descriptors from which a program in Python makes the messages of a file. */
+function descriptors(output: string, file: string): Generation {
+  return {
+    output,
+    args: (root) => [
+      "build",
+      "--as-file-descriptor-set",
+      "--exclude-source-info",
+      "--path",
+      file,
+      "--output",
+      join(root, output),
+    ],
+  };
+}
 
 export const GENERATIONS: readonly Generation[] = [
   {
@@ -17,16 +34,6 @@ export const GENERATIONS: readonly Generation[] = [
     // Its template names the output relative to proto/.
     args: (root) => ["generate", "--output", join(root, "proto")],
   },
-  {
-    output: DESCRIPTORS,
-    args: (root) => [
-      "build",
-      "--as-file-descriptor-set",
-      "--exclude-source-info",
-      "--path",
-      "hone/training/v1/training.proto",
-      "--output",
-      join(root, DESCRIPTORS),
-    ],
-  },
+  descriptors(TRAINING, "hone/training/v1/training.proto"),
+  descriptors(RUN, "hone/run/v1/run.proto"),
 ];

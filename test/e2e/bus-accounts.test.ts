@@ -13,7 +13,6 @@ import { type Child, logTail, type RunningNats, type RunningServer, spawnChild }
 import {
   askHealth,
   type Bus,
-  type BusUser,
   busAccounts,
   connectBus,
   followOrdered,
@@ -129,7 +128,7 @@ describe("six services with an account each", () => {
     );
   });
 
-  const connect = (user: BusUser) =>
+  const connect = (user: ServiceName | "client") =>
     connectBus({ url: nats.urlOf(user), name: "test", user, inboxPrefix: inboxPrefixOf(user) });
 
   async function eventsOf(runId: string): Promise<RunEvent[]> {

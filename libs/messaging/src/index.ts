@@ -87,6 +87,8 @@ export {
   busRights,
   CLIENT,
   inboxPrefixOf,
+  SENDING_USERS,
+  SINKS,
 } from "./rights/bus-rights.ts";
 export { type ServerAddress, splitCredentials } from "./rights/server-address.ts";
 export { StreamsRole } from "./rights/streams-role.ts";

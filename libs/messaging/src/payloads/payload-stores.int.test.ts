@@ -12,20 +12,20 @@ import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { type Bus, connectBus } from "../bus.ts";
 import { PayloadStoreFullError, UndecodableMessageError } from "../errors.ts";
 import { publishStored } from "../exchange/publish.ts";
-import { BUS_USERS, type BusUser, busRights, inboxPrefixOf } from "../rights/bus-rights.ts";
+import { busRights, inboxPrefixOf, SENDING_USERS } from "../rights/bus-rights.ts";
 import { purgeEpisodes } from "../streams/purge-episodes.ts";
 import { EVENTS_MAX_AGE_MS, ensureTopology, StreamName } from "../streams/streams.ts";
 import { subjects } from "../subjects.ts";
 import { decodeBody, encodeBody, objectOf } from "./payload.ts";
 import { MIN_AGE_MS, removeOldPayloads } from "./payload-janitor.ts";
-import { BodyKind, bodyKindOf } from "./payload-stores.ts";
+import { BodyKind, bodyKindOf, type PayloadWriter } from "./payload-stores.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
 /** A job that is too large for a message. */
 const large = (runId = "large", bytes = 2_000_000): RolloutJob =>
   create(RolloutJobSchema, { runId, agentConfigJson: randomBytes(bytes / 2).toString("hex") });
-const streamOf = (user: BusUser) => `OBJ_PAYLOADS_${user}`;
+const streamOf = (user: PayloadWriter) => `OBJ_PAYLOADS_${user}`;
 
 /** A message that points to a user's object. */
 interface Sent {
@@ -53,14 +53,14 @@ const messagesIn = async (bus: Bus, stream: string) =>
 
 describe("large payloads of the users of the bus", { timeout: 180_000 }, () => {
   let nats: RunningNats;
-  const buses = new Map<BusUser, Bus>();
-  const busOf = (user: BusUser): Bus => buses.get(user) ?? assert.fail(user);
+  const buses = new Map<PayloadWriter, Bus>();
+  const busOf = (user: PayloadWriter): Bus => buses.get(user) ?? assert.fail(user);
 
   before(async () => {
-    const [first, ...others] = BUS_USERS.map((name) => ({ name, rights: busRights()[name] }));
+    const [first, ...others] = SENDING_USERS.map((name) => ({ name, rights: busRights()[name] }));
     assert.ok(first !== undefined);
     nats = await startNats({ users: [first, ...others] });
-    for (const user of BUS_USERS) {
+    for (const user of SENDING_USERS) {
       const url = nats.urlOf(user);
       buses.set(user, await connectBus({ url, name: user, user, inboxPrefix: inboxPrefixOf(user) }));
     }
@@ -72,19 +72,19 @@ describe("large payloads of the users of the bus", { timeout: 180_000 }, () => {
   });
 
   test("each is stored in its writer's bucket, and every user can read it", async () => {
-    for (const user of BUS_USERS) {
+    for (const user of SENDING_USERS) {
       const sent = await send(busOf(user));
       assert.equal(sent.headers.get("hone-store"), `PAYLOADS_${user}`);
       assert.ok((await messagesIn(busOf("trainer"), streamOf(user))) > 0);
-      for (const reader of BUS_USERS) {
+      for (const reader of SENDING_USERS) {
         assert.deepEqual(await read(busOf(reader), sent.headers), sent.message, `${reader} reads ${user}'s`);
       }
     }
   });
 
-  for (const user of BUS_USERS) {
+  for (const user of SENDING_USERS) {
     test(`${user} cannot store, replace, remove or purge an object in another user's bucket, nor create a bucket`, async () => {
-      for (const owner of BUS_USERS.filter((each) => each !== user)) {
+      for (const owner of SENDING_USERS.filter((each) => each !== user)) {
         const sent = await send(busOf(owner));
         const held = await messagesIn(busOf("trainer"), streamOf(owner));
         const parts = `$O.PAYLOADS_${owner}.C.${sent.name}`;
@@ -131,7 +131,7 @@ describe("large payloads of the users of the bus", { timeout: 180_000 }, () => {
 
   test("a writer can remove its own object with an empty message, and the trainer can purge every object", async () => {
     const trainer = busOf("trainer");
-    for (const user of BUS_USERS) {
+    for (const user of SENDING_USERS) {
       await trainer.manager.streams.purge(streamOf(user));
       const sent = await send(busOf(user));
       const rollup = headers();
@@ -177,7 +177,7 @@ describe("large payloads of the users of the bus", { timeout: 180_000 }, () => {
     }
   });
 
-  const open = (user: BusUser): Promise<NatsConnection> => {
+  const open = (user: PayloadWriter): Promise<NatsConnection> => {
     const { username, password } = new URL(nats.urlOf(user));
     return connect({ servers: `127.0.0.1:${nats.port}`, user: username, pass: password, reconnect: false });
   };

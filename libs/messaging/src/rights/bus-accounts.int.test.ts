@@ -15,6 +15,7 @@ import { type Bus, connectBus } from "../bus.ts";
 import { publishBytes } from "../exchange/publish.ts";
 import { request } from "../exchange/request.ts";
 import { respond } from "../exchange/respond.ts";
+import { payloadWriterOf } from "../payloads/payload-stores.ts";
 import { makeDurables } from "../streams/durables.ts";
 import { ensureTopology, StreamName } from "../streams/streams.ts";
 import { ServiceName, subjects } from "../subjects.ts";
@@ -194,7 +195,7 @@ async function startBus(hasAccounts: boolean): Promise<TestBus> {
     const bus = await connectBus({
       url: nats.urlOf(user),
       name: user,
-      user,
+      user: payloadWriterOf(user),
       inboxPrefix: inboxPrefixOf(user),
     });
     buses.set(user, bus);

@@ -7,12 +7,13 @@ import { startNats } from "@hone/testing";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { type Bus, connectBus } from "../bus.ts";
 import { ensureTopology } from "../streams/streams.ts";
-import { BUS_USERS, type BusUser, busRights, inboxPrefixOf } from "./bus-rights.ts";
+import { ServiceName } from "../subjects.ts";
+import { BUS_USERS, type BusUser, busRights, inboxPrefixOf, SENDING_USERS } from "./bus-rights.ts";
 import { StreamsRole } from "./streams-role.ts";
 
 const STREAMS = ["RUNS", "JOBS", "EPISODES", "EVENTS", "DEAD"] as const;
 const EVERYBODY: readonly BusUser[] = BUS_USERS;
-const PAYLOADS = EVERYBODY.map((user) => `OBJ_PAYLOADS_${user}`);
+const PAYLOADS = SENDING_USERS.map((user) => `OBJ_PAYLOADS_${user}`);
 const BUCKETS = ["KV_RUN_STATE", "KV_REPLICAS", "KV_REWARDS", "KV_DEATHS", ...PAYLOADS];
 
 /** Subjects that only some users may publish. */
@@ -47,7 +48,7 @@ const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] 
   ["$JS.API.CONSUMER.DELETE.EPISODES.judge", "trainer"],
   ["$JS.API.STREAM.PURGE.EPISODES", "trainer"],
   ["$JS.API.STREAM.PURGE.JOBS", "trainer"],
-  ...EVERYBODY.flatMap((user): [string, ...BusUser[]][] => [
+  ...SENDING_USERS.flatMap((user): [string, ...BusUser[]][] => [
     [`$JS.API.STREAM.PURGE.OBJ_PAYLOADS_${user}`, "trainer"],
     [`$O.PAYLOADS_${user}.C.once.x`, user],
     [`$O.PAYLOADS_${user}.M.x`, user],
@@ -67,6 +68,10 @@ const RESERVED: readonly [subject: string, ...mayPublish: readonly BusUser[]][] 
   ]),
   ["$JS.API.CONSUMER.CREATE.OTHER.any"],
   ["$JS.API.STREAM.MSG.GET.RUNS", "trainer"],
+  ["$JS.API.STREAM.MSG.GET.EVENTS", "trainer", "tracer", "client", "sinks"],
+  // The sinks read events, and send nothing to anybody.
+  ["hone.v1.dead.EVENTS", ...Object.values(ServiceName)],
+  ["hone.v1.trainer.health", "trainer", "tracer", "client"],
   ["$JS.API.STREAM.MSG.GET.JOBS", "agent-rollout"],
   // What a service receives besides answers, such as the messages of a stream, comes from the server only.
   ...EVERYBODY.filter((user) => user !== "client").map((user): [string] => [`_INBOX_${user}.messages`]),
@@ -110,7 +115,7 @@ describe("busRights()", () => {
 
   test("the trainer can create the streams, and every other service can use them", async () => {
     await ensureTopology(busOf("trainer"));
-    for (const user of EVERYBODY) await ensureTopology(busOf(user), { role: StreamsRole.await });
+    for (const user of SENDING_USERS) await ensureTopology(busOf(user), { role: StreamsRole.await });
   });
 
   for (const [subject, ...may] of RESERVED) {

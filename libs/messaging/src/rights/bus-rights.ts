@@ -1,5 +1,5 @@
 /**
- * The rights on the bus: one user for each service, and one for clients that submit runs.
+ * The rights on the bus: one user for each service, one for clients that submit runs, and one for sinks of metrics.
  *
  * This is the only place that defines them. `hone up` creates the users of its bus from it, and the accounts of the chart's
  * bus are derived from it (bus-accounts.ts).
@@ -23,6 +23,7 @@ import { ANSWER_TOKEN } from "../exchange/reply-inbox.ts";
 import {
   OLD_PAYLOAD_STORE,
   PAYLOAD_STORES,
+  type PayloadWriter,
   payloadStoreOf,
   streamOfStore,
 } from "../payloads/payload-stores.ts";
@@ -38,8 +39,12 @@ export interface BusRights {
 
 /** The user of people and programs that submit runs, control them and read about them. */
 export const CLIENT = "client";
-export const BUS_USERS = [...Object.values(ServiceName), CLIENT] as const;
+/** The user of the program that writes runs' figures to W&B, SwanLab and Trackio (services/tracer/python). It only reads events. */
+export const SINKS = "sinks";
+export const BUS_USERS = [...Object.values(ServiceName), CLIENT, SINKS] as const;
 export type BusUser = (typeof BUS_USERS)[number];
+/** The users that send messages, which all but the sinks do. */
+export const SENDING_USERS = [...Object.values(ServiceName), CLIENT] as const;
 
 /** @returns the first token of the subjects on which a user receives answers (U1); for clients it is the default of NATS. */
 export function inboxPrefixOf(user: BusUser): string {
@@ -181,6 +186,11 @@ export function busRights(): Readonly<Record<BusUser, BusRights>> {
       ],
       subscribe: ["hone.v1.event.>", inbox(CLIENT)],
     },
+    sinks: {
+      // Without the first one, its account would have an interface of JetStream of its own, which answers as well (bus-accounts.ts).
+      publish: ["$JS.API.INFO", `$JS.API.STREAM.INFO.${StreamName.events}`, ...read(StreamName.events)],
+      subscribe: [inbox(SINKS)],
+    },
   };
 }
 
@@ -213,7 +223,7 @@ function controls(): string[] {
 }
 
 /** Rights of every service: to inspect streams, to read and write large payloads, and to set aside bad messages. */
-function common(user: BusUser): string[] {
+function common(user: PayloadWriter): string[] {
   return [
     "$JS.API.INFO",
     "$JS.API.STREAM.INFO.*",
@@ -225,7 +235,7 @@ function common(user: BusUser): string[] {
 }
 
 /** The rights for large payloads (U3). */
-function largePayloads(user: BusUser): string[] {
+function largePayloads(user: PayloadWriter): string[] {
   return [`$O.${payloadStoreOf(user)}.>`, ...read(...PAYLOAD_STREAMS)];
 }
 

@@ -30,9 +30,15 @@ export function skipWithout(python: string | undefined, packages: string): strin
 }
 
 /** Runs a program of Python. @returns the JSON that it prints. */
-export function runPython(python: string, program: string, args: readonly string[]): unknown {
+export function runPython(
+  python: string,
+  program: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): unknown {
   const { status, stdout, stderr } = spawnSync(python, ["-c", program, ...args], {
     encoding: "utf8",
+    env: { ...process.env, ...environment },
     timeout: CHECK_TIMEOUT_MS,
     maxBuffer: 64 * 1024 ** 2,
   });
