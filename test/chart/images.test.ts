@@ -168,47 +168,55 @@ describe("digests of the chart's public images", () => {
   });
 });
 
-describe("the packages that pip installs into the trainer's image", () => {
-  const TORCH = path.join(REPOSITORY, "services", "trainer", "torch");
-  const entries = readFileSync(path.join(TORCH, "requirements.txt"), "utf8")
-    .split("\n")
-    .filter((line) => !line.startsWith("#"))
-    .join("\n")
-    .replace(/\\\n/g, " ")
-    .split("\n")
-    .filter((line) => line.trim() !== "");
+for (const { image, folder, least, numInstalls } of [
+  { image: "trainer", folder: "services/trainer/torch", least: 25, numInstalls: 2 },
+  { image: "sinks", folder: "services/tracer/python", least: 60, numInstalls: 1 },
+]) {
+  describe(`the packages that pip installs into the image of the ${image}`, () => {
+    const entries = readFileSync(path.join(REPOSITORY, folder, "requirements.txt"), "utf8")
+      .split("\n")
+      .filter((line) => !line.startsWith("#"))
+      .join("\n")
+      .replace(/\\\n/g, " ")
+      .split("\n")
+      .filter((line) => line.trim() !== "");
 
-  test("have exact versions and the SHA-256 of each file", () => {
-    assert.ok(entries.length > 25);
-    for (const entry of entries) {
-      assert.match(entry, /^[a-z0-9-]+==[\w.+]+( ; [^#]*?)? +(--hash=sha256:[0-9a-f]{64}\s*)+$/);
-    }
-  });
+    test("have exact versions and the SHA-256 of each file", () => {
+      assert.ok(entries.length > least);
+      for (const entry of entries) {
+        assert.match(entry, /^[a-z0-9-]+==[\w.+]+( ; [^#]*?)? +(--hash=sha256:[0-9a-f]{64}\s*)+$/);
+      }
+    });
 
-  test("are the dependencies in pyproject.toml, and those that build Hone's own package", () => {
-    const project = readFileSync(path.join(TORCH, "pyproject.toml"), "utf8");
-    const lists = [/^dependencies = \[([^\]]*)\]/m, /^requires = \[([^\]]*)\]/m];
-    const wanted = lists.flatMap((list) =>
-      [...(list.exec(project)?.[1] ?? "").matchAll(/"([^"]+)"/g)].map(([, name = ""]) => name),
-    );
-    assert.equal(wanted.length, 4);
-    for (const requirement of wanted) {
-      assert.ok(
-        entries.some((entry) => entry.startsWith(`${requirement} `)),
-        requirement,
-      );
-    }
-  });
+    test("are the dependencies in pyproject.toml, and those that build Hone's own package", () => {
+      const project = readFileSync(path.join(REPOSITORY, folder, "pyproject.toml"), "utf8");
+      const lists = [
+        /^dependencies = \[([^\]]*)\]/m,
+        /^requires = \[([^\]]*)\]/m,
+        /^(?:wandb|swanlab|trackio) = \[([^\]]*)\]/gm,
+      ];
+      const wanted = lists
+        .flatMap((list) => (list.global ? [...project.matchAll(list)] : [list.exec(project)]))
+        .flatMap((list) => [...(list?.[1] ?? "").matchAll(/"([^"]+)"/g)].map(([, name = ""]) => name));
+      assert.ok(wanted.length >= 4, String(wanted));
+      for (const requirement of wanted) {
+        assert.ok(
+          entries.some((entry) => entry.startsWith(`${requirement} `)),
+          requirement,
+        );
+      }
+    });
 
-  test("are checked by their hashes: each install has hashes or no index", () => {
-    const runs = instructionsOf("trainer.Dockerfile").filter(({ word }) => word === "RUN");
-    const installs = runs
-      .flatMap(({ rest }) => rest.split("&&"))
-      .filter((each) => each.includes("pip install"));
-    assert.equal(installs.length, 2);
-    for (const install of installs) assert.match(install, /--require-hashes|--no-index --no-deps/);
+    test("are checked by their hashes: each install has hashes or no index", () => {
+      const runs = instructionsOf(`${image}.Dockerfile`).filter(({ word }) => word === "RUN");
+      const installs = runs
+        .flatMap(({ rest }) => rest.split("&&"))
+        .filter((each) => each.includes("pip install"));
+      assert.equal(installs.length, numInstalls);
+      for (const install of installs) assert.match(install, /--require-hashes|--no-index --no-deps/);
+    });
   });
-});
+}
 
 describe("the context of the images", () => {
   let laidOut: Awaited<ReturnType<typeof layOut>>;
@@ -326,7 +334,7 @@ describe("the context of the images", () => {
       assert.ok(hashes?.[0]?.content.length === 128 && licenses?.length === 1, name);
   });
 
-  test("build.sh builds the trainer on the digest that it has just pushed, and no image on a base without a digest", async () => {
+  test("build.sh builds the trainer and the sinks on the digest that it has just pushed, and no image on a base without a digest", async () => {
     await using folder = await temporaryFolder("build");
     const log = path.join(folder.path, "log");
     const digest = `sha256:${"d".repeat(64)}`;
@@ -344,13 +352,11 @@ describe("the context of the images", () => {
       });
     const built = build({});
     assert.equal(built.status, 0, built.stderr);
-    const [services = "", trainer = "", ...more] = readFileSync(log, "utf8").trim().split("\n");
+    const [services = "", trainer = "", sinks = "", ...more] = readFileSync(log, "utf8").trim().split("\n");
     assert.deepEqual(more, []);
     assert.match(services, /--tag registry\.example\.org\/hone\/services:1\.2\.3 /);
-    assert.ok(
-      trainer.includes(`SERVICES_IMAGE=registry.example.org/hone/services:1.2.3@${digest} `),
-      trainer,
-    );
+    for (const image of [trainer, sinks])
+      assert.ok(image.includes(`SERVICES_IMAGE=registry.example.org/hone/services:1.2.3@${digest} `), image);
     const refused = build({ NODE_IMAGE: "node:24" });
     assert.equal(refused.status, 2);
     assert.match(refused.stderr, /node:24, a tag that can move/);

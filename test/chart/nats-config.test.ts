@@ -7,7 +7,7 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
 import { findNatsServer } from "@hone/embedded";
-import { accountOf, BUS_USERS, busAccounts, ServiceName, StreamName } from "@hone/messaging";
+import { accountOf, BUS_USERS, busAccounts, ServiceName, SINKS, StreamName } from "@hone/messaging";
 import { temporaryFolder } from "@hone/testing";
 import { findHelm, type Manifest, render } from "./helm.ts";
 
@@ -32,7 +32,7 @@ test("the chart's accounts have the rights that `hone up` gives", () => {
 });
 
 describe("the configuration of the bus", { skip }, () => {
-  for (const profile of ["cpu", "multi-node"]) {
+  for (const profile of ["cpu", "multi-node", "observability"]) {
     test(`of ${profile} is accepted by nats-server`, async () => {
       await using folder = await temporaryFolder("nats-config");
       const { config, pod } = await busOf(profile);
@@ -52,11 +52,17 @@ describe("the configuration of the bus", { skip }, () => {
     });
   }
 
-  test("has an account for each user, and one for the streams", async () => {
-    for (const [account, set] of [["HONE"], ["bus", ["nats.account=bus"]]] as const) {
-      const { config } = await busOf("cpu", set);
+  test("has an account for each user, also for the sinks if there are any, and one for the streams", async () => {
+    for (const [account, profile, set] of [
+      ["HONE", "observability"],
+      ["HONE", "cpu"],
+      ["bus", "cpu", ["nats.account=bus"]],
+      ["bus", "observability", ["nats.account=bus"]],
+    ] as const) {
+      const { config } = await busOf(profile, set);
       const found = [...config.matchAll(/^ {2}([\w-]+) \{$/gm)].map(([, name]) => name);
-      const expected = BUS_USERS.map((user) => accountOf(user).replace("HONE", account));
+      const users = BUS_USERS.filter((user) => user !== SINKS || profile === "observability");
+      const expected = users.map((user) => accountOf(user).replace("HONE", account));
       assert.deepEqual(found.sort(), expected.sort());
       const named = [...config.matchAll(/"account":"([^"]+)"/g)].map(([, name]) => name ?? "");
       assert.deepEqual(

@@ -112,6 +112,11 @@ imagePullSecrets:
 {{- define "hone.services" -}}
 ["dataset", "agent-rollout", "inference-gateway", "judge", "trainer", "tracer"]
 {{- end -}}
+{{/* Users of the bus that have a Secret with its address: the services, clients, and the sinks if there are any. */}}
+{{- define "hone.busUsers" -}}
+{{- $sinks := ternary (list "sinks") list (gt (len (.Values.sinks.backends | default list)) 0) -}}
+{{ concat (include "hone.services" . | fromYamlArray) (list "client") $sinks | toJson }}
+{{- end -}}
 {{- define "hone.databaseServices" -}}
 ["trainer", "tracer"]
 {{- end -}}

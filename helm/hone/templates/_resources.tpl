@@ -28,6 +28,9 @@ spec:
         {{- include "hone.container" . | nindent 8 }}
       volumes:
         {{- include "hone.volumes" . | nindent 8 }}
+        {{- with .volumes }}
+        {{- . | nindent 8 }}
+        {{- end }}
 {{- end -}}
 
 {{- define "hone.serviceAccount" -}}

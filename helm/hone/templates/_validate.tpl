@@ -1,7 +1,7 @@
 {{/* Refuses values that contradict each other, which the schema cannot check. Each message says what is wrong and what to do. */}}
 {{- define "hone.validate" -}}
 {{- $values := .Values -}}
-{{- $images := dict "the services" $values.image "nats" $values.nats.image "postgres" $values.postgres.image "jaeger" $values.jaeger.image "the trainer" $values.trainer.engine.image "vllm" $values.inferenceGateway.engine.images.vllm "sglang" $values.inferenceGateway.engine.images.sglang -}}
+{{- $images := dict "the services" $values.image "nats" $values.nats.image "postgres" $values.postgres.image "jaeger" $values.jaeger.image "the trainer" $values.trainer.engine.image "the sinks" $values.sinks.image "vllm" $values.inferenceGateway.engine.images.vllm "sglang" $values.inferenceGateway.engine.images.sglang -}}
 {{- range $what, $image := $images -}}
 {{- if eq (toString $image.tag) "latest" -}}
 {{- fail (printf "the image of %s has the tag latest, which changes over time: set an exact tag or a digest" $what) -}}
@@ -14,7 +14,7 @@
 {{- fail "the chart cannot create credentials for a bus or database outside of it: set credentials.create to false, and create the Secrets that docs/cluster.md names" -}}
 {{- end -}}
 {{- if $values.credentials.create -}}
-{{- range concat (include "hone.services" . | fromYamlArray) (list "nats" "postgres") -}}
+{{- range concat (include "hone.services" . | fromYamlArray) (list "nats" "postgres" "sinks") -}}
 {{- $own := index $values (include "hone.key" .) -}}
 {{- if $own.existingSecret -}}
 {{- fail (printf "%s.existingSecret is set, but the chart creates either all credentials or none: set credentials.create to false" (include "hone.key" .)) -}}

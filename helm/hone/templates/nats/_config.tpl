@@ -86,9 +86,25 @@ system_account: SYS
 HONE_NATS_{{ . | upper | replace "-" "_" }}_PASSWORD
 {{- end -}}
 
-{{/* The accounts as JSON. In the file, only names of accounts begin with HONE. */}}
+{{/*
+The accounts as JSON. In the file, only names of accounts begin with HONE. Without sinks their account is left out, as a Secret of an older
+release has no password for it; an export to nobody would be one to everybody.
+*/}}
 {{- define "hone.nats.accounts" -}}
-{{ .Files.Get "files/bus-accounts.json" | replace "\"HONE" (printf "\"%s" .Values.nats.account) }}
+{{- $accounts := .Files.Get "files/bus-accounts.json" | replace "\"HONE" (printf "\"%s" .Values.nats.account) | fromJson -}}
+{{- if not .Values.sinks.backends -}}
+{{- $own := printf "%s-sinks" .Values.nats.account -}}
+{{- $_ := unset $accounts $own -}}
+{{- range $account := $accounts -}}
+{{- $exports := list -}}
+{{- range $account.exports -}}
+{{- $importers := without .accounts $own -}}
+{{- if $importers }}{{ $exports = append $exports (merge (dict "accounts" $importers) .) }}{{ end -}}
+{{- end -}}
+{{- $_ := set $account "exports" $exports -}}
+{{- end -}}
+{{- end -}}
+{{ toJson $accounts }}
 {{- end -}}
 
 {{/* JSON is valid in nats-server's configuration, but for the way in which Helm writes ">". */}}
