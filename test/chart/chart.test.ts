@@ -226,7 +226,7 @@ for (const profile of PROFILES) {
             const probe = container[kind];
             assert.ok(probe?.periodSeconds > 0 && probe.timeoutSeconds > 0, `${kind} of ${name}`);
             const port = probe.httpGet?.port;
-            const names = container.ports.map((each: Manifest) => each.name);
+            const names = (container.ports ?? []).map((each: Manifest) => each.name);
             assert.ok(port === undefined || names.includes(port), `${kind} of ${name} asks ${port}`);
           }
           const { failureThreshold, periodSeconds } = container.livenessProbe;

@@ -58,13 +58,13 @@ const environment = definition.create(definition.configSchema.parse({ highest: 5
 const { observation } = await environment.reset(3);
 const right = await environment.step(observation.replace("Repeat: ", ""));
 
-const { metricsFile } = readTracerConfig({
+const { sinks } = readTracerConfig({
   HONE_NATS_URL: "nats://127.0.0.1:1",
   HONE_DATABASE_URL: "postgres://127.0.0.1:1/none",
   HONE_STATE_DIR: ".",
   HONE_TRACER_METRICS_FILE: "steps.jsonl",
 } as never);
-const { jsonLines } = openSinks({ config: { metricsFile } as never, database: {} as never });
+const { jsonLines } = openSinks({ config: { sinks }, database: {} } as never);
 const fact = { runId: "lake-1", sequence: 1, timeMs: 1, kind: "step_completed", totalSteps: 2, version: 1 } as const;
 await jsonLines!.write([1, 2].map((step) => ({ ...fact, step, metrics: { reward: step / 2 } })));
 console.log(JSON.stringify({

@@ -1,10 +1,12 @@
 /** Sends a request to a system for experiments, and tells what may be tried again. */
 
-import { describeError } from "@hone/core";
+import { describeError, readText } from "@hone/core";
 import { SinkRefusedError, SinkUnavailableError } from "../errors.ts";
 
 /** A server that takes longer counts as away. */
 const REQUEST_TIMEOUT_MS = 10_000;
+/** MLflow answers with a run's parameters and newest metrics, of which each is limited. */
+const MAX_ANSWER_BYTES = 16 * 1024 ** 2;
 /** Of an answer's text, for an error. */
 const MAX_REASON = 300;
 /** Answers that mean "not so": the same request is refused again. Wrong credentials are not among them, as an operator corrects them. */
@@ -41,7 +43,7 @@ export async function sinkRequest(request: SinkRequest): Promise<string> {
       signal: AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]),
     });
     status = answer.status;
-    text = await answer.text();
+    text = await readText(answer, MAX_ANSWER_BYTES);
     if (answer.ok) return text;
   } catch (cause) {
     throw new SinkUnavailableError(sink, describeError(cause), { cause });
