@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { describe, test } from "node:test";
-import { parseYaml } from "@hone/config";
+import { parseRunFile, parseYaml } from "@hone/config";
 import { algorithmSchema } from "@hone/rl";
 
 /* docs/coming-from.md: its examples are accepted, and the keys that it names are explained in the other pages. */
@@ -15,6 +15,10 @@ describe("docs/coming-from.md", () => {
   assert.ok(examples.length >= 3);
   for (const text of examples) {
     test(`an example is accepted: ${text.split("\n")[1]!.trim()}`, () => {
+      if (/^name:/m.test(text)) {
+        parseRunFile(text); // A whole run file.
+        return;
+      }
       const { algorithm, ...others } = parseYaml(text, "docs/coming-from.md") as Record<string, unknown>;
       assert.deepEqual(others, {});
       algorithmSchema.parse(algorithm);

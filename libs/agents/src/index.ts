@@ -17,18 +17,17 @@ export type {
   AgentResult,
   AgentRollout,
   AgentSession,
-  AgentTask,
   EpisodeOffer,
   SessionEndpoint,
   SessionOptions,
   SessionRole,
-  TaskEnvironment,
 } from "./definitions/agent.ts";
 export { agentNames, agentOf, defineAgent, register, rolloutOf } from "./definitions/agent.ts";
 export type { AgentCatalogOptions, AgentChoice, PreparedAgent } from "./definitions/agent-catalog.ts";
 export { AgentCatalog } from "./definitions/agent-catalog.ts";
 export type { LoadedModules, ModuleExports } from "./definitions/agent-modules.ts";
 export { AgentModules } from "./definitions/agent-modules.ts";
+export type { AgentTask, TaskEnvironment } from "./definitions/agent-task.ts";
 export { checkConfig, type InputProblem, unknownName } from "./definitions/check-input.ts";
 export type {
   ActionTool,
@@ -50,7 +49,7 @@ export {
   registerEnvironment,
 } from "./definitions/environment.ts";
 export type { RowTools } from "./definitions/task-row.ts";
-export { agentOfRow, promptOfRow, toolsOfRow } from "./definitions/task-row.ts";
+export { agentOfRow, groundTruthOfRow, promptOfRow, toolsOfRow } from "./definitions/task-row.ts";
 export {
   AttemptTimedOutError,
   BadRowError,

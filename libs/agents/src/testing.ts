@@ -123,6 +123,7 @@ export async function playAgent(
     openTools(toolbox) {
       const tools = new RolloutTools(toolbox, {
         ...toolsOfRow(task),
+        task,
         tokenizer: renderer.tokenizer,
         trace,
         signal: over.signal,

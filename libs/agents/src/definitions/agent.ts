@@ -5,6 +5,7 @@ import type { HoneChatModel } from "../model/hone-chat-model.ts";
 import type { RolloutTools } from "../tools/rollout-tools.ts";
 import type { BuildContext } from "../tools/tool-config.ts";
 import type { Toolbox } from "../tools/toolbox.ts";
+import type { AgentTask } from "./agent-task.ts";
 import type { InputProblem } from "./check-input.ts";
 import type {
   ActionFormat,
@@ -13,23 +14,6 @@ import type {
   EnvironmentStep,
 } from "./environment.ts";
 import { Registry } from "./registry.ts";
-
-/** The task that an agent works on. */
-export interface AgentTask {
-  /** Name that is unique within its source and never changes. */
-  readonly id: string;
-  /** The dataset row; undefined for an environment's task. */
-  readonly row: Readonly<Record<string, unknown>> | undefined;
-  /** What names the task's environment; absent for the row of a dataset. */
-  readonly environment?: TaskEnvironment | undefined;
-}
-
-/** The environment that a task names. */
-export interface TaskEnvironment {
-  readonly name: string;
-  readonly seed: number;
-  readonly config: unknown;
-}
 
 /** The task's environment. Its rewards and info are recorded with the turn whose answer it was given. */
 export interface AgentEnvironment {

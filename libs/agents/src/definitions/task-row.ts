@@ -111,6 +111,25 @@ export function toolsOfRow(task: { readonly id: string; readonly row: Row }): Ro
   };
 }
 
+const groundTruthColumns = z.looseObject({
+  reward_model: z.looseObject(
+    {
+      ground_truth: z.union([z.string(), z.number().transform(String)], {
+        error: "the right answer, a text or a number",
+      }),
+    },
+    { error: "an object with the right answer as `ground_truth`" },
+  ),
+});
+
+/**
+ * The right answer that a row holds, as text; a number is written as in JSON.
+ * @throws {BadRowError} when it holds none.
+ */
+export function groundTruthOfRow(task: { readonly id: string; readonly row: Row }): string {
+  return parse(groundTruthColumns, task.id, task.row ?? {}).reward_model.ground_truth;
+}
+
 function parse<T>(schema: z.ZodType<T>, taskId: string, row: NonNullable<Row>): T {
   const parsed = schema.safeParse(row);
   if (parsed.success) return parsed.data;

@@ -34,6 +34,8 @@ export interface AnswerMetadata extends Generation {
   /** Index of the turn, and of the sample that holds it. */
   readonly turn: number;
   readonly sample: number;
+  /** Tokens of the conversation up to and including this answer. */
+  readonly contextTokens: number;
 }
 
 /** Options of one call. */
@@ -180,9 +182,19 @@ function chunkOf(
   return chunk;
 }
 
-function metadataOf({ turn, generation }: ModelAnswer): AnswerMetadata {
+function metadataOf(answer: ModelAnswer): AnswerMetadata {
+  const { turn, generation } = answer;
   const { tokenIds, logprobs, versions, finishReason } = generation;
-  return { tokenIds, logprobs, versions, finishReason, turn: turn.index, sample: turn.sample };
+  const { total_tokens: contextTokens } = usageOf(answer);
+  return {
+    tokenIds,
+    logprobs,
+    versions,
+    finishReason,
+    turn: turn.index,
+    sample: turn.sample,
+    contextTokens,
+  };
 }
 
 function usageOf({ promptTokenCount, generation }: ModelAnswer) {

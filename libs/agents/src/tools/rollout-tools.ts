@@ -3,7 +3,8 @@
  *
  * U1: every call gets an answer, whatever the model wrote; only failures outside the agent fail the attempt.
  * U2: a call that fails for a reason outside the agent (RetryableError) is tried again. If it still fails, the attempt fails,
- *     even if the agent catches the error: `failure` remembers it.
+ *     even if the agent catches the error: `failure` remembers it. So does a call whose tool cannot work with the task's row
+ *     (BadRowError), which is not tried again.
  * U3: an answer is cut to the budget of tokens, and says where it was cut.
  */
 
@@ -19,6 +20,8 @@ import {
   startSpan,
 } from "@hone/telemetry";
 import type { ChatToolCall, Tokenizer } from "@hone/tokenizer";
+import type { AgentTask } from "../definitions/agent-task.ts";
+import { BadRowError } from "../errors.ts";
 import type { AttemptClock } from "../rollout/attempt-clock.ts";
 import type { RecordedTurn } from "../rollout/conversation.ts";
 import type { RolloutObserver } from "../rollout/rollout-observer.ts";
@@ -34,6 +37,7 @@ export interface RolloutToolsOptions {
   /** The clock of the attempt. */
   readonly clock: AttemptClock;
   readonly seed: number;
+  readonly task: AgentTask;
   /** Maps the names of tools to what the row gives them. */
   readonly toolsKwargs: Readonly<Record<string, unknown>>;
   /** Names of the tools that the row may use; undefined = all. */
@@ -65,7 +69,7 @@ export class RolloutTools {
   /** Sum of the rewards that tools gave. */
   totalReward = 0;
   /** See U2. */
-  failure: RetryableError | undefined;
+  failure: RetryableError | BadRowError | undefined;
   readonly #toolbox: Toolbox;
   readonly #options: RolloutToolsOptions;
   readonly #entries: ReadonlyMap<string, ToolboxEntry>;
@@ -198,8 +202,8 @@ export class RolloutTools {
       if (error instanceof DeadlineError) {
         return this.#failed(call, tool, `${tool.name} took longer than ${error.waitedForMs} ms.`);
       }
-      if (error instanceof RetryableError) {
-        this.failure ??= error;
+      if (error instanceof RetryableError || error instanceof BadRowError) {
+        this.failure ??= error; // U2
         throw error;
       }
       return this.#failed(call, tool, describeError(error));
@@ -246,8 +250,8 @@ export class RolloutTools {
     if (tool.open === undefined) return undefined;
     const known = this.#states.get(tool.name);
     if (known !== undefined) return known;
-    const { toolsKwargs, seed } = this.#options;
-    const opening = Promise.resolve(tool.open({ kwargs: kwargsOf(toolsKwargs[tool.name]), seed }));
+    const { toolsKwargs, seed, task } = this.#options;
+    const opening = Promise.resolve(tool.open({ kwargs: kwargsOf(toolsKwargs[tool.name]), seed, task }));
     this.#states.set(tool.name, opening);
     // A failure is not cached: the next call tries again.
     opening.catch(() => this.#states.delete(tool.name));

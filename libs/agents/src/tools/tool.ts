@@ -9,6 +9,7 @@
 import type { BoundKeys, CodeGate } from "@hone/config";
 import type { PythonSandbox } from "@hone/sandbox";
 import type { z } from "zod";
+import type { AgentTask } from "../definitions/agent-task.ts";
 import { Registry } from "../definitions/registry.ts";
 
 /** What a call gets beside its arguments. */
@@ -30,6 +31,8 @@ export interface ToolRollout {
   readonly kwargs: Readonly<Record<string, unknown>>;
   /** Seed for anything random; the same at every attempt of a rollout. */
   readonly seed: number;
+  /** The task with its whole row. The row may hold the right answer: what a tool says of it, the model knows. */
+  readonly task: AgentTask;
 }
 
 /** The answer of a tool. */

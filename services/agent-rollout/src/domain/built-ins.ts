@@ -11,6 +11,7 @@ import {
 } from "@hone/agents";
 import { OutsideAgent } from "@hone/config";
 import { gymAgent } from "./agents/gym/gym-agent.ts";
+import { mathCodeAgent, mathEvalAgent } from "./agents/math/chatlearn-agents.ts";
 import { mathAgent, pythonMathAgent } from "./agents/math/math-agents.ts";
 import { commandAgent } from "./agents/outside/command-agent.ts";
 import { endpointAgent } from "./agents/outside/endpoint-agent.ts";
@@ -25,7 +26,8 @@ import { logNormalMs, SlowEnvironment } from "./environments/slow-environment.ts
 import { Sokoban, sokobanConfigSchema } from "./environments/sokoban/sokoban.ts";
 import { TextHouse, textHouseConfigSchema } from "./environments/text-house/text-house.ts";
 import { WebShop, webshopConfigSchema } from "./environments/webshop/webshop.ts";
-import { makePythonTool, pythonConfigSchema } from "./tools/python.ts";
+import { makeMathRewardTool, mathRewardConfigSchema } from "./tools/math-reward.ts";
+import { makeExecutePythonTool, makePythonTool, pythonConfigSchema } from "./tools/python.ts";
 
 registerEnvironment("frozen_lake", {
   configSchema: frozenLakeConfigSchema,
@@ -65,12 +67,19 @@ register("tool_agent", toolAgent);
 register("react", reactAgent);
 register("math", mathAgent);
 register("python_math", pythonMathAgent);
+register("matheval", mathEvalAgent);
+register("mathcode", mathCodeAgent);
+// The names that the rows of ChatLearn's own programs have.
+register("matheval_agent", mathEvalAgent);
+register("mathcode_agent", mathCodeAgent);
 register(OutsideAgent.command, commandAgent);
 register(OutsideAgent.endpoint, endpointAgent);
 register(OutsideAgent.swarm, swarmAgent);
 
 registerTool("calculator", { configSchema: calculatorConfigSchema, create: makeCalculator });
 registerTool("python", { configSchema: pythonConfigSchema, create: makePythonTool });
+registerTool("execute_python", { configSchema: pythonConfigSchema, create: makeExecutePythonTool });
+registerTool("mathlighteval_reward", { configSchema: mathRewardConfigSchema, create: makeMathRewardTool });
 registerTool("search", {
   configSchema: searchConfigSchema,
   create: (config, { filesFolder }) => makeSearch(config, filesFolder),

@@ -60,9 +60,10 @@ export async function playToEnd(job: RolloutJob, parts: PlayedAgent, own: AgentP
 
 function runAgent(job: RolloutJob, { agent, renderer }: PlayedAgent, own: AgentParts): Promise<AgentResult> {
   const { session, sessions, environment, tools, clock, signal, trace, observer, attempt, episodes } = own;
+  const task = taskOf(job);
   return agent.definition.run(agent.graph, {
     config: agent.config,
-    task: taskOf(job),
+    task,
     model: new HoneChatModel(session),
     environment,
     maxTurns: job.limits.maxTurns,
@@ -71,6 +72,7 @@ function runAgent(job: RolloutJob, { agent, renderer }: PlayedAgent, own: AgentP
     openTools(toolbox) {
       const opened = new RolloutTools(toolbox, {
         ...toolsOfRow(job.task),
+        task,
         tokenizer: renderer.tokenizer,
         trace,
         signal,

@@ -14,6 +14,7 @@ import {
   type AgentResult,
   AttemptClock,
   AttemptTimedOutError,
+  type BadRowError,
   Conversation,
   type Environment,
   type EnvironmentRefusedError,
@@ -283,7 +284,7 @@ function openSession(
 function failureOf(
   environment: RolloutEnvironment | undefined,
   tools: readonly RolloutTools[],
-): RetryableError | EnvironmentRefusedError | undefined {
+): RetryableError | EnvironmentRefusedError | BadRowError | undefined {
   return environment?.failure ?? tools.find((each) => each.failure !== undefined)?.failure;
 }
 

@@ -44,3 +44,26 @@ describe("the tool python", { timeout: 240_000 }, () => {
     assert.match(told((await play({}, ...codes)).prompts)[1] ?? "", /NameError/);
   });
 });
+
+describe("the tool execute_python", { timeout: 120_000 }, () => {
+  test("answers with a return code and both outputs, as the rows of ChatLearn's mathcode expect", async () => {
+    const calls = ["print(6 * 7)", "6 * 7", "1 / 0", "while True: pass"].map(
+      (code) =>
+        `<tool_call>\n${JSON.stringify({ name: "execute_python", arguments: { code } })}\n</tool_call>`,
+    );
+    const { prompts } = await playAgent(agentOf("mathcode") ?? assert.fail("no agent"), {
+      row: ROW,
+      config: { tools: [{ name: "execute_python", config: { timeMs: 2_000 } }] },
+      answers: [...calls, "\\boxed{42}"],
+    });
+    const told = [...(prompts.at(-1) ?? "").matchAll(/<tool_response>\n(.*?)\n<\/tool_response>/gs)];
+    const [printed, silent, failed, endless] = told.map(([, text]) => text ?? "");
+    assert.equal(printed, "<returncode>0</returncode><stdout>42\n</stdout><stderr></stderr>");
+    assert.equal(silent, "<returncode>0</returncode><stdout></stdout><stderr></stderr>");
+    assert.match(
+      failed ?? "",
+      /^<returncode>1<\/returncode><stdout><\/stdout><stderr>Traceback.*ZeroDivisionError/s,
+    );
+    assert.match(endless ?? "", /^<returncode>-1<\/returncode>.*took longer than 2000 ms/s);
+  });
+});

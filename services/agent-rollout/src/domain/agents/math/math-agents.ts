@@ -1,9 +1,6 @@
 /**
- * The agents `math` and `python_math`, after ChatLearn's two examples: they solve a problem in steps, with a calculator or
- * with Python, and the last answer holds the result in \boxed{}.
- *
- * ChatLearn's `math` has a tool that says whether an answer is right, which teaches the model to guess. Here only the judge
- * knows the right answer.
+ * The agents `math` and `python_math`: they solve a problem in steps, with a calculator or with Python, and the last answer
+ * holds the result in \boxed{}. Only the judge knows the right answer. The agents of ChatLearn are in chatlearn-agents.ts.
  */
 
 import type { AgentDefinition } from "@hone/agents";
@@ -35,7 +32,7 @@ function mathAgentWith(systemPrompt: string, tools: ToolAgentConfig["tools"]): M
     }),
     needsEnvironment: false,
     needsRow: true,
-    buildGraph: buildToolAgent,
+    buildGraph: (config, context) => buildToolAgent(config, context),
     run: runToolAgent,
   };
 }

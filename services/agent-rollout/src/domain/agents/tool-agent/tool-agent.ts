@@ -43,12 +43,22 @@ export const EndedBy = {
   answer: "answer",
   /** The limit of turns was reached. */
   turns: "turns",
+  /** The conversation reached the agent's own limit of tokens. */
+  tokens: "tokens",
   /** An answer was cut off at its limit of tokens. */
   length: "length",
   /** Too many consecutive answers had invalid calls only. */
   invalidCalls: "invalid_calls",
 } as const;
 export type EndedBy = (typeof EndedBy)[keyof typeof EndedBy];
+
+/** Limits of the agent itself, beside those of the run. */
+export interface ToolAgentLimits {
+  /** Most answers of the model. */
+  readonly maxTurns?: number | undefined;
+  /** No further answer is asked for once the conversation has this many tokens. */
+  readonly maxContextTokens?: number | undefined;
+}
 
 interface ToolAgentGraph {
   readonly graph: ReturnType<typeof buildGraph>;
@@ -59,15 +69,16 @@ export const toolAgent: AgentDefinition<ToolAgentConfig, ToolAgentGraph> = {
   configSchema: toolAgentConfigSchema,
   needsEnvironment: false,
   needsRow: true,
-  buildGraph: buildToolAgent,
+  buildGraph: (config, context) => buildToolAgent(config, context),
   run: runToolAgent,
 };
 
 export async function buildToolAgent(
   config: ToolAgentConfig,
   context: BuildContext,
+  limits: ToolAgentLimits = {},
 ): Promise<ToolAgentGraph> {
-  return { graph: buildGraph(config), toolbox: await buildToolbox(config, context) };
+  return { graph: buildGraph(config, limits), toolbox: await buildToolbox(config, context) };
 }
 
 export async function runToolAgent(
@@ -78,13 +89,16 @@ export async function runToolAgent(
   const messages = toLangChainMessages(promptOfRow(rollout.task));
   const { endedBy, numTurns } = await graph.invoke(messages, { configurable: { rollout, tools } });
   return {
-    isTruncated: endedBy === EndedBy.turns || endedBy === EndedBy.length,
+    isTruncated: endedBy === EndedBy.turns || endedBy === EndedBy.tokens || endedBy === EndedBy.length,
     metrics: { num_turns: numTurns },
     metadata: { endedBy },
   };
 }
 
-function buildGraph({ systemPrompt, maxInvalidAnswers, toolCallFormat }: ToolAgentConfig) {
+function buildGraph(
+  { systemPrompt, maxInvalidAnswers, toolCallFormat }: ToolAgentConfig,
+  { maxTurns = Number.POSITIVE_INFINITY, maxContextTokens = Number.POSITIVE_INFINITY }: ToolAgentLimits,
+) {
   return entrypoint("tool_agent", async (prompt: BaseMessage[], run) => {
     const rollout = rolloutOf<ToolAgentConfig>(run);
     const tools = toolsOf(run);
@@ -101,6 +115,9 @@ function buildGraph({ systemPrompt, maxInvalidAnswers, toolCallFormat }: ToolAge
       // Checked first, as an answer that was cut off may end within a call.
       if (answer.response_metadata.finishReason === "length") return ended(EndedBy.length);
       if (calls.length === 0 && unreadable.length === 0) return ended(EndedBy.answer);
+      // The agent's own limits leave the last calls unanswered, as there is no further answer that could use them.
+      if (turn >= maxTurns) return ended(EndedBy.turns);
+      if (Number(answer.response_metadata.contextTokens) >= maxContextTokens) return ended(EndedBy.tokens);
       const replies = await replyTo(answer, tools);
       numInvalid = replies.isValid ? 0 : numInvalid + 1;
       if (numInvalid >= maxInvalidAnswers) return ended(EndedBy.invalidCalls);
