@@ -102,6 +102,33 @@ describe("volumes", { skip }, () => {
     assert.deepEqual(ofKind(own, "PersistentVolumeClaim"), []);
   });
 
+  test("packages for the sandbox are mounted read-only where code of models runs, if a claim is named", async () => {
+    const manifests = await render(program, {
+      set: ["agentRollout.sandboxPackages.existingClaim=wheels", "storage.files.existingClaim=project"],
+    });
+    const mounted = claimsMounted(manifests);
+    assert.deepEqual(
+      [...mounted].filter(([, claims]) => claims.includes("wheels")).map(([name]) => name),
+      ["agent-rollout"],
+    );
+    const { spec } =
+      podsOf(manifests).find(({ component }) => component === "agent-rollout") ?? assert.fail();
+    assert.equal(
+      writersOf(spec).some(({ claim }) => claim === "wheels"),
+      false,
+    );
+    const [{ env, volumeMounts }] = spec.containers;
+    const named = env.find(({ name }: Manifest) => name === "HONE_SANDBOX_PACKAGES");
+    assert.equal(
+      named.value,
+      volumeMounts.find(({ name }: Manifest) => name === "sandbox-packages").mountPath,
+    );
+    const { spec: bare } = podsOf(await render(program, {})).find(
+      ({ component }) => component === "agent-rollout",
+    )!;
+    assert.ok(!bare.containers[0].env.some(({ name }: Manifest) => name === "HONE_SANDBOX_PACKAGES"));
+  });
+
   test("without a claim for models, each pod has its own cache", async () => {
     const manifests = await render(program, { set: ["storage.models.size="] });
     assert.deepEqual(claimsMounted(manifests).get("trainer"), ["hone-state"]);

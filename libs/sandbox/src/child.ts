@@ -10,6 +10,8 @@
  * H3: frames carry a secret nonce of their run, held in a closure. The functions that read and write frames are saved before
  *     code runs and call nothing that code could replace.
  * H4: Python's memory cannot grow beyond a limit.
+ * H5: packages beside the standard library lie in the file system in Python's memory, and their code runs only after H1 is in
+ *     force. It is the code of whoever chose the packages, so it is not trusted with more than a model's.
  *
  * It imports only types, because Deno gets it as one text.
  */
@@ -18,7 +20,7 @@ import type { PyodideInterface } from "pyodide";
 import type { FinishedRun, RunOrder, StartOrder } from "./protocol.ts";
 
 /** The parts of Pyodide that are used; its types lack the functions for snapshots. */
-type Pyodide = Pick<PyodideInterface, "runPython" | "setStdin" | "setStdout" | "setStderr"> & {
+type Pyodide = Pick<PyodideInterface, "FS" | "runPython" | "setStdin" | "setStdout" | "setStderr"> & {
   makeMemorySnapshot(): Uint8Array;
 };
 interface Runtime {
@@ -38,6 +40,7 @@ const SNAPSHOT = 1;
 const READY = 2;
 const DONE = 3;
 const CALL = 4;
+const FAILED = 5;
 
 /**
  * Python code that a snapshot contains, so that a start need not import or compile it: `_hone_harness` makes the function
@@ -95,6 +98,34 @@ def _hone_close():
     for name in [name for name in sys.modules if name.split(".")[0] in ("js", "pyodide_js")]:
         del sys.modules[name]
     sys.meta_path[:] = [finder for finder in sys.meta_path if "Js" not in type(finder).__name__]
+`;
+/** Where wheels lie. Those of Python alone are imported from where they lie, the others from a folder. */
+const PACKAGES = "/packages";
+/** Code that a snapshot of packages contains (H5): `_hone_unpack` unpacks the compiled ones, which no snapshot can hold. */
+const PACKAGE_HARNESS = `
+def _hone_unpack(files):
+    import importlib, sys, zipfile
+    for file in files:
+        with zipfile.ZipFile(file) as wheel:
+            wheel.extractall(file + ".d")
+    importlib.invalidate_caches()
+def _hone_import(paths, compiled, modules):
+    import importlib, sys
+    sys.path.extend(paths)
+    module = ""
+    try:
+        _hone_unpack(compiled)
+        for module in modules:
+            importlib.import_module(module)
+    except BaseException as error:
+        return f"importing {module}: {type(error).__name__}: {error}"[:1000]
+    return ""
+def _hone_wake(compiled):
+    import sys
+    _hone_unpack(compiled)
+    # All processes of a snapshot would draw the same numbers.
+    if "random" in sys.modules:
+        sys.modules["random"].seed()
 `;
 /** Environment variables of Python. */
 const ENVIRONMENT = { HOME: "/home/pyodide", PYTHONHASHSEED: "0" };
@@ -185,8 +216,10 @@ boundMemory(order.maxMemoryBytes);
 Error.stackTraceLimit = 0;
 for (const name of TAKEN_GLOBALS) Reflect.deleteProperty(globalThis, name);
 const python = await startPython();
+placePackages();
 if (files.snapshot === undefined) {
   python.runPython(HARNESS);
+  if (order.packages.length > 0) importPackages();
   sendFrame(SNAPSHOT, python.makeMemorySnapshot());
   exit(0);
 }
@@ -202,6 +235,7 @@ python.setStdout({ write: writeOutput });
 python.setStderr({ write: writeOutput });
 const harness = python.runPython("_hone_harness()") as Harness;
 python.runPython("_hone_close()\ndel _hone_harness, _hone_close");
+if (order.packages.length > 0) python.runPython(`_hone_wake(${stringify(compiledFiles())})`);
 for (const name in files) files[name] = undefined;
 sendFrame(READY, new Bytes(0));
 // The loop never returns to the event loop, so timers and promises of earlier code cannot run between two runs.
@@ -225,9 +259,36 @@ async function startPython(): Promise<Pyodide> {
     createPyodideModule,
     ...(snapshot === undefined ? { _makeSnapshot: true } : { _loadSnapshot: snapshot }),
   };
+  if (snapshot !== undefined) growFirstMemory(snapshot.length);
   const loaded = await loadPyodide(options as Parameters<typeof loadPyodide>[0]);
   for (const name of [...Object.keys(shell), "window"]) Reflect.deleteProperty(globalThis, name);
   return loaded as unknown as Pyodide;
+}
+
+function placePackages(): void {
+  const { FS } = python;
+  if (order.packages.length > 0) FS.mkdir(PACKAGES);
+  for (const { file } of order.packages) FS.writeFile(`${PACKAGES}/${file}`, files[file] ?? new Bytes(0));
+}
+
+/** Files of wheels that must be unpacked. */
+function compiledFiles(): string[] {
+  return order.packages.filter(({ isCompiled }) => isCompiled).map(({ file }) => `${PACKAGES}/${file}`);
+}
+
+/** Makes packages part of the snapshot, with their modules where all of them are Python alone. */
+function importPackages(): void {
+  const compiled = compiledFiles();
+  const paths = order.packages.map(({ file, isCompiled }) => `${PACKAGES}/${file}${isCompiled ? ".d" : ""}`);
+  const modules = compiled.length > 0 ? [] : order.packages.flatMap((each) => each.modules);
+  python.runPython(PACKAGE_HARNESS);
+  python.runPython("_hone_close()");
+  const problem: unknown = python.runPython(
+    `_hone_import(${stringify(paths)}, ${stringify(compiled)}, ${stringify(modules)})`,
+  );
+  if (problem === "") return;
+  sendFrame(FAILED, encode(String(problem)));
+  exit(0);
 }
 
 function fileAt(path: string): Uint8Array | undefined {
@@ -255,10 +316,28 @@ function boundMemory(maxBytes: number): void {
   };
 }
 
-/** TypeScript declares WebAssembly.Memory only for browsers. */
+/** A snapshot that holds packages is larger than the memory of a new Python, into which Pyodide copies it. */
+function growFirstMemory(numBytes: number): void {
+  const { WebAssembly: wasm } = globalThis as unknown as { WebAssembly: WasmApi };
+  const { instantiate } = wasm;
+  wasm.instantiate = async (source, imports) => {
+    const made = await instantiate.call(wasm, source, imports);
+    wasm.instantiate = instantiate;
+    const { memory } = (made.instance ?? made).exports ?? {};
+    const lacking = numBytes - (memory?.buffer.byteLength ?? numBytes);
+    if (lacking > 0) memory?.grow(Math.ceil(lacking / PAGE_BYTES));
+    return made;
+  };
+}
+
+/** TypeScript declares WebAssembly only for browsers. */
 interface WasmMemory {
   readonly buffer: ArrayBuffer;
   grow(pages: number): number;
+}
+type WasmMade = { readonly exports?: { readonly memory?: WasmMemory } };
+interface WasmApi {
+  instantiate(source: unknown, imports: unknown): Promise<WasmMade & { readonly instance?: WasmMade }>;
 }
 
 // ---- runs --------------------------------------------------------------------------------------------------------

@@ -43,6 +43,8 @@ const DATA_MEBIBYTES = {
   others: 180,
 };
 const DATA_BYTES = Object.values(DATA_MEBIBYTES).reduce((sum, each) => sum + each, 0) * 1024 * 1024;
+/** How often a file from standard input is held: by the child's program, and by V8 and Pyodide. */
+export const FILE_COPIES = 2;
 const ALL_PERMISSIONS = ["read", "write", "net", "env", "sys", "run", "ffi", "import"];
 const FLAGS = [
   "--no-prompt",
@@ -72,6 +74,8 @@ export interface DenoOptions {
   readonly program: string;
   /** Memory limit of Python. */
   readonly maxPythonBytes: number;
+  /** Bytes of packages and of their part of a snapshot, which arrive on standard input with the other files. @default 0 */
+  readonly packageBytes?: number;
   /** Whether the kernel's restrictions are applied too (kernel-launcher.ts). */
   readonly hasKernelWalls: boolean;
   /** Flags that grant permissions, for tests of the kernel's restrictions. @default none are granted */
@@ -82,6 +86,7 @@ export interface DenoOptions {
 export function spawnDeno({
   program,
   maxPythonBytes,
+  packageBytes = 0,
   hasKernelWalls,
   permissions,
 }: DenoOptions): ChildProcess {
@@ -91,7 +96,7 @@ export function spawnDeno({
   const launcher = hasKernelWalls
     ? [deno, "run", ...FLAGS, "--allow-ffi", entryOf(readFileSync(LAUNCHER, "utf8"))]
     : [];
-  const dataKilobytes = Math.ceil((maxPythonBytes + DATA_BYTES) / 1024);
+  const dataKilobytes = Math.ceil((maxPythonBytes + DATA_BYTES + FILE_COPIES * packageBytes) / 1024);
   return spawn("/bin/sh", ["-c", LIMITS, "hone", `${dataKilobytes}`, ...launcher, ...command], {
     cwd: "/",
     env: ENVIRONMENT,

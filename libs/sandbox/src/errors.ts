@@ -20,6 +20,17 @@ export class SandboxMissingError extends TerminalError {
   }
 }
 
+/** A package that a run wants cannot be used: the operator's folder lacks it, or has it in another form. */
+export class PackageError extends TerminalError {
+  /** What can be wanted instead. */
+  readonly allowed: string;
+
+  constructor(problem: string, allowed: string, options?: ErrorOptions) {
+    super("PACKAGE", problem, options);
+    this.allowed = allowed;
+  }
+}
+
 /** The sandbox was closed. */
 export class SandboxClosedError extends TerminalError {
   constructor() {

@@ -8,7 +8,9 @@
  */
 
 export { defaultProcesses } from "./default-processes.ts";
-export { SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
+export { PackageError, SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
+export { PackageFolder, type WantedPackage } from "./packages/package-folder.ts";
+export { type Wheel, WheelSet } from "./packages/wheel-set.ts";
 export type { ProcessGroupEnd, ProcessGroupOptions } from "./process-group.ts";
 export { runProcessGroup } from "./process-group.ts";
 export type { RunLimits, RunResult } from "./python-process.ts";

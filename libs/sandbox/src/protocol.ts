@@ -5,20 +5,33 @@
  *   a StartOrder as JSON, then each of its files, then the nonce (16 bytes, no length)
  *   then, for each run: a RunOrder as JSON and the run's nonce; an answer (UTF-8) to each call
  * child -> sandbox: length of what follows (4 bytes), nonce (16 bytes), kind (1 byte), payload:
- *   a snapshot (memory of a started Python), or a frame that says that it is ready; then, for each run: calls (UTF-8), and
+ *   a snapshot (memory of a started Python), the reason why a package cannot be part of one (UTF-8), or a frame that says that
+ *   it is ready; then, for each run: calls (UTF-8), and
  *   one result (a FinishedRun as JSON)
  */
 
 export const NONCE_BYTES = 16;
-/** Python's memory at the start is 30 MiB. */
-export const MAX_SNAPSHOT_BYTES = 128 * 1024 * 1024;
+/** Python's memory at the start is 30 MiB; the modules of packages add to it (sympy: 60). */
+export const MAX_SNAPSHOT_BYTES = 192 * 1024 * 1024;
 /** Kinds of frames that a child sends. */
-export const FrameKind = { snapshot: 1, ready: 2, done: 3, call: 4 } as const;
+export const FrameKind = { snapshot: 1, ready: 2, done: 3, call: 4, failed: 5 } as const;
 
 export interface StartOrder {
   /** Names of the files that follow; if none is named `snapshot`, the child makes a snapshot and exits. */
   readonly files: readonly string[];
   readonly maxMemoryBytes: number;
+  /** Packages beside the standard library; their wheels are among the files. */
+  readonly packages: readonly PackageOrder[];
+}
+
+/** One package. */
+export interface PackageOrder {
+  /** Name of its wheel among the files. */
+  readonly file: string;
+  /** Whether it must be unpacked, as it holds code for WebAssembly. */
+  readonly isCompiled: boolean;
+  /** What a snapshot imports, so that no start has to. */
+  readonly modules: readonly string[];
 }
 
 export interface RunOrder {

@@ -3,6 +3,7 @@
 import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import path from "node:path";
+import type { PythonTags } from "./packages/wheel-name.ts";
 
 const FOLDER = path.dirname(createRequire(import.meta.url).resolve("pyodide"));
 const NAMES = [
@@ -17,6 +18,16 @@ export interface ChildFiles {
   /** TypeScript without imports. */
   readonly program: string;
   readonly pyodide: ReadonlyMap<string, Uint8Array>;
+}
+
+/** What the Python of the sandbox is, as tags of wheels name it. */
+export async function pythonTags(): Promise<PythonTags> {
+  const { pyodide } = await readChildFiles();
+  const { info } = JSON.parse(Buffer.from(pyodide.get("pyodide-lock.json") ?? "").toString()) as {
+    info: { python: string; abi_version: string };
+  };
+  const [major, minor] = info.python.split(".");
+  return { python: `cp${major}${minor}`, abi: info.abi_version };
 }
 
 let files: Promise<ChildFiles> | undefined;

@@ -9,10 +9,11 @@
 
 import { deadline, describeError } from "@hone/core";
 import { ChildChannel } from "./child-channel.ts";
-import { spawnDeno } from "./deno-process.ts";
-import { SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
+import { FILE_COPIES, spawnDeno } from "./deno-process.ts";
+import { PackageError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
 import { maxResultBytes, parseFinishedRun, textOf } from "./finished-run.ts";
 import { type Frame, ProtocolError } from "./frame-reader.ts";
+import type { WheelSet } from "./packages/wheel-set.ts";
 import { type FinishedRun, MAX_SNAPSHOT_BYTES, type RunOrder, type StartOrder } from "./protocol.ts";
 import { readChildFiles } from "./pyodide-files.ts";
 import { readUsage } from "./usage.ts";
@@ -40,38 +41,50 @@ export type RunResult =
   | { readonly kind: "crashed"; readonly reason: string; readonly isBySignal: boolean };
 
 const START_DEADLINE_MS = 60_000;
+/** Making a snapshot imports all modules of its packages: sympy takes 10 s where two cores are free. */
+const SNAPSHOT_DEADLINE_MS = 300_000;
 /** Longest call, and longest answer to a call. */
 const MAX_CALL_BYTES = 4 * 1024 * 1024;
 const MAX_CALLS = 10_000;
 /** Memory of Deno and of compiled code, in addition to Python's memory. */
 const OVERHEAD_BYTES = 320 * 1024 * 1024;
+/** A snapshot without packages. */
+const BARE_SNAPSHOT_BYTES = 30 * 1024 * 1024;
 /** Deno with Pyodide has six threads on two cores, and its compiler one for each core. */
 const MAX_THREADS = 160;
 const WATCH_INTERVAL_MS = 100;
 
 export class PythonProcess {
   readonly #channel: ChildChannel;
-  readonly #maxMemoryBytes: number;
+  /** The most that its memory may take, with JavaScript's and the compiler's. */
+  readonly #maxResidentBytes: number;
 
-  private constructor(channel: ChildChannel, maxMemoryBytes: number) {
+  private constructor(channel: ChildChannel, maxResidentBytes: number) {
     this.#channel = channel;
-    this.#maxMemoryBytes = maxMemoryBytes;
+    this.#maxResidentBytes = maxResidentBytes;
   }
 
-  /** Makes a snapshot of a started Python, from which others start in a tenth of the time. @throws as {@link start}. */
-  static async snapshot(maxMemoryBytes: number): Promise<Uint8Array> {
-    const { channel, payload } = await startChild(undefined, maxMemoryBytes);
+  /**
+   * Makes a snapshot of a started Python, from which others start in a tenth of the time.
+   * @param wheels packages that it has imported.
+   * @throws {PackageError} when one of them cannot be imported.
+   * @throws as {@link start}.
+   */
+  static async snapshot(maxMemoryBytes: number, wheels: WheelSet): Promise<Uint8Array> {
+    const { channel, payload } = await startChild(undefined, maxMemoryBytes, wheels);
     channel.kill();
     return payload;
   }
 
   /**
+   * @param snapshot one that was made with the same packages.
    * @throws {SandboxUnavailableError} when the process cannot be started.
    * @throws {SandboxMissingError} when this machine has no runtime for it.
    */
-  static async start(snapshot: Uint8Array, maxMemoryBytes: number): Promise<PythonProcess> {
-    const { channel } = await startChild(snapshot, maxMemoryBytes);
-    return new PythonProcess(channel, maxMemoryBytes);
+  static async start(snapshot: Uint8Array, maxMemoryBytes: number, wheels: WheelSet): Promise<PythonProcess> {
+    const { channel } = await startChild(snapshot, maxMemoryBytes, wheels);
+    const own = FILE_COPIES * packageBytesOf(snapshot, wheels);
+    return new PythonProcess(channel, maxMemoryBytes + OVERHEAD_BYTES + own);
   }
 
   get isAlive(): boolean {
@@ -131,7 +144,7 @@ export class PythonProcess {
   async #exceedsMemory(): Promise<boolean> {
     const usage = await readUsage(this.#channel.pid);
     if (usage === undefined) return false;
-    return usage.residentBytes > this.#maxMemoryBytes + OVERHEAD_BYTES || usage.numThreads > MAX_THREADS;
+    return usage.residentBytes > this.#maxResidentBytes || usage.numThreads > MAX_THREADS;
   }
 }
 
@@ -176,51 +189,89 @@ class HostCalls {
 async function startChild(
   snapshot: Uint8Array | undefined,
   maxMemoryBytes: number,
+  wheels: WheelSet,
 ): Promise<{ channel: ChildChannel; payload: Buffer }> {
   let channel: ChildChannel | undefined;
   try {
     const { program, pyodide } = await readChildFiles();
-    const files = new Map([...pyodide, ...(snapshot === undefined ? [] : [["snapshot", snapshot] as const])]);
+    const files = new Map([
+      ...pyodide,
+      ...wheels.wheels.map(({ fileName, bytes }) => [fileName, bytes] as const),
+      ...(snapshot === undefined ? [] : [["snapshot", snapshot] as const]),
+    ]);
     const { names } = await kernelWalls();
     const hasKernelWalls = names.length > 0;
-    channel = new ChildChannel(spawnDeno({ program, maxPythonBytes: maxMemoryBytes, hasKernelWalls }));
-    const payload = await startUp(channel, files, maxMemoryBytes);
+    const packageBytes = packageBytesOf(snapshot, wheels);
+    channel = new ChildChannel(
+      spawnDeno({ program, maxPythonBytes: maxMemoryBytes, packageBytes, hasKernelWalls }),
+    );
+    const payload = await startUp(channel, files, {
+      files: [...files.keys()],
+      maxMemoryBytes,
+      packages: wheels.wheels.map(({ fileName: file, isCompiled, modules }) => ({
+        file,
+        isCompiled,
+        modules,
+      })),
+    });
     channel.dropErrorOutput();
     return { channel, payload };
   } catch (cause) {
     channel?.kill();
-    if (cause instanceof SandboxMissingError) throw cause;
+    if (cause instanceof SandboxMissingError || cause instanceof PackageError) throw cause;
     const errorOutput = channel?.errorOutput.replace(WALLS_LINE, "").trim() ?? "";
     const why = describeError(cause) + (errorOutput === "" ? "" : `: ${errorOutput}`);
     throw new SandboxUnavailableError("no process of the sandbox could be started", why, { cause });
   }
 }
 
+/** What packages add to the files of a process: their wheels, and what their modules add to its snapshot. */
+function packageBytesOf(snapshot: Uint8Array | undefined, wheels: WheelSet): number {
+  if (wheels.wheels.length === 0) return 0;
+  // How large the snapshot gets that is being made is not known.
+  const snapshotBytes = snapshot?.length ?? MAX_SNAPSHOT_BYTES;
+  return wheels.numBytes + Math.max(0, snapshotBytes - BARE_SNAPSHOT_BYTES);
+}
+
+function packageFailure({ packages }: StartOrder, problem: string): PackageError {
+  const files = packages.map(({ file }) => file).join(", ");
+  return new PackageError(
+    `The packages ${files} do not work in the sandbox: ${problem}`,
+    "packages that can be imported in the sandbox",
+  );
+}
+
 /** Sends the child its program's files and waits for its first frame. */
 async function startUp(
   channel: ChildChannel,
   files: ReadonlyMap<string, Uint8Array>,
-  maxMemoryBytes: number,
+  order: StartOrder,
 ): Promise<Buffer> {
   channel.keepAlive(true);
   try {
-    return await deadline("a process of the sandbox", START_DEADLINE_MS, () => {
-      const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-      const onFrame = (frame: Frame) => {
-        if (frame.kind !== (files.has("snapshot") ? "ready" : "snapshot")) {
-          throw new ProtocolError(`a ${frame.kind} as its first`);
-        }
-        channel.listen(undefined);
-        resolve(frame.payload);
-      };
-      const onEnd = (reason: string) => reject(new Error(`it ended with ${reason}`));
-      const nonce = channel.listen({ onFrame, onEnd }, MAX_SNAPSHOT_BYTES);
-      const order: StartOrder = { files: [...files.keys()], maxMemoryBytes };
-      channel.send(Buffer.from(JSON.stringify(order)));
-      for (const file of files.values()) channel.send(file);
-      channel.sendBare(nonce);
-      return promise;
-    });
+    const isStart = files.has("snapshot");
+    return await deadline(
+      "a process of the sandbox",
+      isStart ? START_DEADLINE_MS : SNAPSHOT_DEADLINE_MS,
+      () => {
+        const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
+        const onFrame = (frame: Frame) => {
+          const isFailure = frame.kind === "failed" && !isStart;
+          if (frame.kind !== (isStart ? "ready" : "snapshot") && !isFailure) {
+            throw new ProtocolError(`a ${frame.kind} as its first`);
+          }
+          channel.listen(undefined);
+          if (isFailure) reject(packageFailure(order, textOf(frame.payload)));
+          else resolve(frame.payload);
+        };
+        const onEnd = (reason: string) => reject(new Error(`it ended with ${reason}`));
+        const nonce = channel.listen({ onFrame, onEnd }, MAX_SNAPSHOT_BYTES);
+        channel.send(Buffer.from(JSON.stringify(order)));
+        for (const file of files.values()) channel.send(file);
+        channel.sendBare(nonce);
+        return promise;
+      },
+    );
   } finally {
     channel.listen(undefined);
     channel.keepAlive(false);

@@ -5,14 +5,15 @@
  * S2: there are at most `maxProcesses`. When all places are taken, runs wait, first come, first served; an idle session gives up
  *     its process to a run that waits.
  * S3: when a session has lost its process, its earlier cells are run again before the next one, without their output.
- * S4: a process is started ahead, so that code rarely waits for one.
+ * S4: a process is started ahead, so that code rarely waits for one. It has the packages of the code that ran last.
  * S5: code whose process was ended by a signal runs again, at most twice; if it happens a third time, it counts as the code's
  *     fault.
  */
 
 import { pause, raceAbortable } from "@hone/core";
 import { defaultProcesses } from "./default-processes.ts";
-import { SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
+import { PackageError, SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
+import { WheelSet } from "./packages/wheel-set.ts";
 import { PythonProcess, type RunLimits, type RunResult } from "./python-process.ts";
 import { ownSnapshots, type Snapshots } from "./snapshot/snapshots.ts";
 import { kernelWalls } from "./walls/kernel-walls.ts";
@@ -40,6 +41,7 @@ export interface PythonSession {
   /**
    * @throws {SandboxUnavailableError} when no process can be started or becomes free.
    * @throws {SandboxMissingError} when this machine has no runtime for such code.
+   * @throws {PackageError} when a package of the session cannot be imported.
    * @throws the signal's reason when it aborts, and what the limits' `answerCall` throws.
    */
   run(code: string, limits: RunLimits, signal: AbortSignal, aroundWait?: AroundWait): Promise<RunResult>;
@@ -57,7 +59,7 @@ const START_PAUSE_MS = 200;
 export class PythonSandbox {
   readonly #options: Required<PythonSandboxOptions>;
   /** A process that was started ahead (S4); it holds a place. */
-  #spare: Promise<PythonProcess> | undefined;
+  #spare: { readonly wheels: WheelSet; readonly starting: Promise<PythonProcess> } | undefined;
   /** Sessions that have a process and do not run, oldest first (S2). */
   readonly #idle = new Set<Session>();
   readonly #waiting: (() => void)[] = [];
@@ -105,15 +107,16 @@ export class PythonSandbox {
     }
   }
 
-  open(): PythonSession {
+  /** @param wheels packages that the session's code can import. @default the standard library alone */
+  open(wheels: WheelSet = WheelSet.none): PythonSession {
     return new Session({
       take: async (signal) => {
         const since = performance.now();
-        const python = await this.#take(signal);
+        const python = await this.#take(wheels, signal);
         this.#options.onWait(performance.now() - since);
         return python;
       },
-      release: (python) => this.#release(python),
+      release: (python) => this.#release(python, wheels),
       rest: (session) => {
         this.#idle.add(session);
         this.#evict();
@@ -129,33 +132,40 @@ export class PythonSandbox {
     for (const session of [...this.#idle]) session.close();
     const spare = this.#spare;
     this.#spare = undefined;
-    await spare?.then(
-      (python) => this.#release(python),
+    await spare?.starting.then(
+      (python) => this.#release(python, spare.wheels),
       () => undefined,
     );
     for (const wake of this.#waiting.splice(0)) wake();
   }
 
-  async #take(signal: AbortSignal): Promise<PythonProcess> {
+  async #take(wheels: WheelSet, signal: AbortSignal): Promise<PythonProcess> {
     const spare = this.#spare;
     if (spare !== undefined) {
       this.#spare = undefined;
-      const python = await raceAbortable(spare, signal).catch((error: unknown) => {
-        // The run no longer waits; the process gives its place back once it has started.
-        void spare.then((late) => this.#release(late)).catch(() => undefined);
-        signal.throwIfAborted();
-        throw error;
-      });
-      if (python.isAlive) {
-        this.#startAhead();
-        return python;
+      const giveBack = () =>
+        void spare.starting.then((late) => this.#release(late, wheels)).catch(() => undefined);
+      if (spare.wheels.key !== wheels.key) {
+        // It has other packages: its place is what can be used of it.
+        giveBack();
+      } else {
+        const python = await raceAbortable(spare.starting, signal).catch((error: unknown) => {
+          // The run no longer waits; the process gives its place back once it has started.
+          giveBack();
+          signal.throwIfAborted();
+          throw error;
+        });
+        if (python.isAlive) {
+          this.#startAhead(wheels);
+          return python;
+        }
+        this.#release(python, wheels);
       }
-      this.#release(python);
     }
     await this.#place(signal);
     try {
-      const python = await this.#start(signal);
-      this.#startAhead();
+      const python = await this.#start(wheels, signal);
+      this.#startAhead(wheels);
       return python;
     } catch (error) {
       this.#freePlace();
@@ -192,18 +202,19 @@ export class PythonSandbox {
     this.#numPlaces++;
   }
 
-  async #start(signal: AbortSignal): Promise<PythonProcess> {
+  async #start(wheels: WheelSet, signal: AbortSignal): Promise<PythonProcess> {
     const { snapshots, maxMemoryBytes } = this.#options;
     for (let attempt = 1; ; attempt++) {
       let snapshot: Uint8Array | undefined;
       try {
         // The first time, the kernel's restrictions are probed meanwhile; each start needs the result.
-        [snapshot] = await Promise.all([snapshots.take(maxMemoryBytes), kernelWalls()]);
-        return await PythonProcess.start(snapshot, maxMemoryBytes);
+        [snapshot] = await Promise.all([snapshots.take(maxMemoryBytes, wheels), kernelWalls()]);
+        return await PythonProcess.start(snapshot, maxMemoryBytes, wheels);
       } catch (error) {
         // The snapshot may be the cause, so it is dropped.
-        if (snapshot !== undefined) await snapshots.drop(maxMemoryBytes, snapshot);
-        if (attempt >= START_TRIES || this.#isClosed || error instanceof SandboxMissingError) throw error;
+        if (snapshot !== undefined) await snapshots.drop(maxMemoryBytes, snapshot, wheels);
+        const isFinal = error instanceof SandboxMissingError || error instanceof PackageError;
+        if (attempt >= START_TRIES || this.#isClosed || isFinal) throw error;
         await pause(START_PAUSE_MS * attempt, signal);
         signal.throwIfAborted();
       }
@@ -211,15 +222,16 @@ export class PythonSandbox {
   }
 
   /** S4: starts a process ahead, unless a run waits for the place. */
-  #startAhead(): void {
+  #startAhead(wheels: WheelSet): void {
     const { maxProcesses } = this.#options;
     if (this.#isClosed || this.#spare !== undefined || this.#waiting.length > 0) return;
     if (this.#numPlaces >= maxProcesses) return;
     this.#numPlaces++;
-    const starting = this.#start(new AbortController().signal);
-    this.#spare = starting;
+    const starting = this.#start(wheels, new AbortController().signal);
+    const spare = { wheels, starting };
+    this.#spare = spare;
     starting.catch(() => {
-      if (this.#spare === starting) this.#spare = undefined;
+      if (this.#spare === spare) this.#spare = undefined;
       this.#freePlace();
     });
   }
@@ -233,12 +245,12 @@ export class PythonSandbox {
     oldest.releaseProcess();
   }
 
-  #release(python: PythonProcess): void {
+  #release(python: PythonProcess, wheels: WheelSet): void {
     python.end(); // S1
     // A run that waits must get the place; a process started ahead would take it first.
     const isWanted = this.#waiting.length > 0;
     this.#freePlace();
-    if (!isWanted) this.#startAhead();
+    if (!isWanted) this.#startAhead(wheels);
   }
 
   #freePlace(): void {

@@ -18,6 +18,8 @@ export const EnvironmentVariable = {
   concurrency: "HONE_ROLLOUT_CONCURRENCY",
   /** Most processes that run a model's code at once. */
   sandboxProcesses: "HONE_ROLLOUT_SANDBOX_PROCESSES",
+  /** Folder of wheels that run files may name for a model's code; absent = the standard library alone. */
+  sandboxPackages: "HONE_SANDBOX_PACKAGES",
   /** A replica of the policy that sends nothing for this long is considered dead, milliseconds. */
   policyIdleTimeoutMs: "HONE_POLICY_IDLE_TIMEOUT_MS",
   /** Address at which external agents reach this process; absent = where it listens. */
@@ -40,6 +42,8 @@ const DEFAULT_POLICY_IDLE_TIMEOUT_MS = 6_000;
 export interface AgentRolloutConfig extends BaseConfig {
   readonly concurrency: number;
   readonly sandboxProcesses: number;
+  /** Folder of wheels for the sandbox; undefined = there are no packages. */
+  readonly sandboxPackages: string | undefined;
   readonly policyIdleTimeoutMs: number;
   /** The secrets for tools: all variables whose names begin with HONE_TOOL_. */
   readonly toolSecrets: BoundKeys;
@@ -59,6 +63,7 @@ export function readConfig(environment: Environment): AgentRolloutConfig {
     z.object({
       [EnvironmentVariable.concurrency]: environmentInteger(1, 100_000).default(DEFAULT_CONCURRENCY),
       [EnvironmentVariable.sandboxProcesses]: environmentInteger(1, 256).default(defaultProcesses),
+      [EnvironmentVariable.sandboxPackages]: z.string().min(1).optional(),
       [EnvironmentVariable.policyIdleTimeoutMs]: environmentInteger(100, 600_000).default(
         DEFAULT_POLICY_IDLE_TIMEOUT_MS,
       ),
@@ -84,6 +89,7 @@ export function readConfig(environment: Environment): AgentRolloutConfig {
     ...base,
     concurrency: own.HONE_ROLLOUT_CONCURRENCY,
     sandboxProcesses: own.HONE_ROLLOUT_SANDBOX_PROCESSES,
+    sandboxPackages: own.HONE_SANDBOX_PACKAGES,
     policyIdleTimeoutMs: own.HONE_POLICY_IDLE_TIMEOUT_MS,
     endpoints: new Endpoints(environment),
     gate: readCodeGate(environment, base.filesDir),

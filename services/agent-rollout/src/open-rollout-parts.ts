@@ -2,6 +2,7 @@
 
 import "./domain/built-ins.ts";
 import { AgentCatalog, AgentModules } from "@hone/agents";
+import { PackageFolder } from "@hone/sandbox";
 import { MeasuredSandbox } from "@hone/service-kit";
 import type { AgentRolloutConfig } from "./config.ts";
 import { AgentConfigs } from "./domain/agent-configs.ts";
@@ -17,10 +18,11 @@ export function openRolloutParts({
   endpoints,
   gate,
   sandboxProcesses,
+  sandboxPackages,
   swarmKey,
 }: Pick<
   AgentRolloutConfig,
-  "filesDir" | "toolSecrets" | "endpoints" | "gate" | "sandboxProcesses" | "swarmKey"
+  "filesDir" | "toolSecrets" | "endpoints" | "gate" | "sandboxProcesses" | "sandboxPackages" | "swarmKey"
 >): RolloutParts {
   const sandbox = new MeasuredSandbox("tool", { maxProcesses: sandboxProcesses });
   const agents = new AgentCatalog({
@@ -28,6 +30,7 @@ export function openRolloutParts({
     gate,
     secrets: toolSecrets,
     sandbox,
+    packages: sandboxPackages === undefined ? undefined : new PackageFolder(sandboxPackages),
     outside: { keys: endpoints.keys, lendsEpisodes: swarmKey !== undefined },
   });
   const agentConfigs = new AgentConfigs(filesDir);

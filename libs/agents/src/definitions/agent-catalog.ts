@@ -2,7 +2,7 @@
 
 import { BoundKeys, type CodeGate } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
-import type { PythonSandbox } from "@hone/sandbox";
+import type { PackageFolder, PythonSandbox } from "@hone/sandbox";
 import type { OutsideAccess } from "../tools/tool-config.ts";
 import { type AgentDefinition, agentNames, agentOf } from "./agent.ts";
 import type { ModuleExports } from "./agent-modules.ts";
@@ -31,6 +31,8 @@ export interface AgentCatalogOptions {
   readonly outside?: OutsideAccess;
   /** See {@link BuildContext}. @default one of the tool's own */
   readonly sandbox?: PythonSandbox;
+  /** See {@link BuildContext}. @default there are none */
+  readonly packages?: PackageFolder | undefined;
 }
 
 /** Which agent, in which configuration. */
@@ -114,6 +116,7 @@ export class AgentCatalog {
       secrets: this.#options.secrets ?? BoundKeys.none,
       tools: modules?.exports.tools ?? {},
       outside: this.#options.outside,
+      packages: this.#options.packages,
       ...(this.#options.sandbox !== undefined && { sandbox: this.#options.sandbox }),
       onClose: (close) => this.#opened.defer(close),
     });

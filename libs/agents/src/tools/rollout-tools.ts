@@ -73,10 +73,12 @@ export class RolloutTools {
   readonly #toolbox: Toolbox;
   readonly #options: RolloutToolsOptions;
   readonly #entries: ReadonlyMap<string, ToolboxEntry>;
-  readonly #states = new Map<string, Promise<unknown>>();
+  /** By the names of states, with the tool that opened each. */
+  readonly #states = new Map<string, { readonly tool: Tool; readonly opening: Promise<unknown> }>();
   /** Number of calls of the latest turn that were answered one by one. */
   #oneByOne: { readonly turn: RecordedTurn | undefined; count: number } = { turn: undefined, count: 0 };
   readonly #uses = new Map<string, ToolUse>();
+  readonly #materials: Record<string, readonly string[]> = {};
   readonly #metrics: Record<string, number> = {
     tool_calls: 0,
     tool_calls_failed: 0,
@@ -107,6 +109,11 @@ export class RolloutTools {
   /** The uses of all tools, ordered by name. */
   uses(): readonly ToolUse[] {
     return [...this.#uses.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** What the tools that were used worked with, by the name of their state; see {@link Tool.materials}. */
+  materials(): Readonly<Record<string, readonly string[]>> {
+    return this.#materials;
   }
 
   /**
@@ -153,12 +160,11 @@ export class RolloutTools {
   /** Closes the state that tools keep for this rollout, even if some fail to close. @returns the errors. */
   async close(): Promise<unknown[]> {
     const results = await Promise.allSettled(
-      [...this.#states].map(async ([name, opening]) => {
-        const tool = this.#entries.get(name)?.tool;
-        if (tool?.close === undefined) return;
+      [...this.#states.values()].map(async ({ tool, opening }) => {
+        if (tool.close === undefined) return;
         const close = tool.close.bind(tool);
         const state = await opening;
-        await deadline(`the tool ${name} to close`, CLOSE_DEADLINE_MS, async () => close(state));
+        await deadline(`the tool ${tool.name} to close`, CLOSE_DEADLINE_MS, async () => close(state));
       }),
     );
     return results.flatMap((result) => (result.status === "rejected" ? [result.reason as unknown] : []));
@@ -223,7 +229,11 @@ export class RolloutTools {
           async (ended) => {
             const state = await this.#stateOf(tool);
             const wait = <T>(work: () => Promise<T>) => this.#wait(work);
-            return tool.call(call.function.arguments, { state, signal: ended, wait });
+            try {
+              return await tool.call(call.function.arguments, { state, signal: ended, wait });
+            } finally {
+              this.#noteMaterials(tool, state);
+            }
           },
           { signal },
         );
@@ -248,14 +258,20 @@ export class RolloutTools {
 
   async #stateOf(tool: Tool): Promise<unknown> {
     if (tool.open === undefined) return undefined;
-    const known = this.#states.get(tool.name);
-    if (known !== undefined) return known;
+    const { stateName = tool.name } = tool;
+    const known = this.#states.get(stateName);
+    if (known !== undefined) return known.opening;
     const { toolsKwargs, seed, task } = this.#options;
-    const opening = Promise.resolve(tool.open({ kwargs: kwargsOf(toolsKwargs[tool.name]), seed, task }));
-    this.#states.set(tool.name, opening);
+    const opening = Promise.resolve(tool.open({ kwargs: kwargsOf(toolsKwargs[stateName]), seed, task }));
+    this.#states.set(stateName, { tool, opening });
     // A failure is not cached: the next call tries again.
-    opening.catch(() => this.#states.delete(tool.name));
+    opening.catch(() => this.#states.delete(stateName));
     return opening;
+  }
+
+  #noteMaterials(tool: Tool, state: unknown): void {
+    const materials = tool.materials?.(state) ?? [];
+    if (materials.length > 0) this.#materials[tool.stateName ?? tool.name] = materials;
   }
 
   #invalid(call: ChatToolCall, text: string): ToolReply {

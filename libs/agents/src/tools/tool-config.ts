@@ -68,14 +68,16 @@ export type ToolConfig = z.output<typeof toolConfigSchema>;
  * @throws {InfrastructureError} when a server of tools cannot be reached.
  */
 export async function buildToolbox(config: ToolConfig, context: BuildContext): Promise<Toolbox> {
-  const named = config.tools.map((entry, index) => {
-    const { name, config: own } = typeof entry === "string" ? { name: entry, config: {} } : entry;
-    return makeTool(name, own, `tools.${index}`, context);
-  });
+  const named = await Promise.all(
+    config.tools.map((entry, index) => {
+      const { name, config: own } = typeof entry === "string" ? { name: entry, config: {} } : entry;
+      return makeTool(name, own, `tools.${index}`, context);
+    }),
+  );
   const fromFile = config.toolFile === undefined ? [] : await toolsOfFile(config.toolFile, context);
   const fromServers = await toolsOfServers(config.mcpServers, context);
   return new Toolbox(
-    [...named, ...fromFile, ...fromServers],
+    [...named.flat(), ...fromFile, ...fromServers],
     {
       maxParallelCalls: config.maxParallelCalls,
       maxInvalidAnswers: config.maxInvalidAnswers,
@@ -89,17 +91,17 @@ export async function buildToolbox(config: ToolConfig, context: BuildContext): P
 }
 
 /** @param path where the agent's file names the tool, for errors. */
-function makeTool(
+async function makeTool(
   name: string,
   config: Readonly<Record<string, unknown>>,
   path: string,
   context: BuildContext,
-): Tool {
+): Promise<readonly Tool[]> {
   const { tools: own = {} } = context;
   const ownTool = Object.hasOwn(own, name) ? own[name] : undefined;
   if (ownTool !== undefined) {
     const [key] = Object.keys(config);
-    if (key === undefined) return ownTool;
+    if (key === undefined) return [ownTool];
     throw refusal(`${path}.config`, "left out for a tool of the run's own modules", `has the key ${key}`);
   }
   const definition = toolOf(name);
@@ -108,7 +110,19 @@ function makeTool(
     throw refusal(path, problem?.allowed ?? "a known tool", `is ${name}`);
   }
   const checked = checkConfig(definition.configSchema, config);
-  if (checked.kind === "valid") return definition.create(checked.config, context);
+  if (checked.kind === "valid") {
+    try {
+      return [await definition.create(checked.config, context)].flat();
+    } catch (cause) {
+      if (!(cause instanceof InvalidInputError)) throw cause;
+      throw refusal(
+        `${path}.config.${cause.path}`,
+        cause.allowed,
+        `this does not fit (${cause.message})`,
+        cause,
+      );
+    }
+  }
   const [problem] = checked.problems;
   throw refusal(
     [path, "config", ...(problem?.path ?? []).map(String)].join("."),

@@ -33,10 +33,10 @@ const toolFileSchema = z.object({
 });
 
 /** @param make creates a registered tool. @throws {InvalidInputError} when the content does not fit the format. */
-export function readToolFile(
+export async function readToolFile(
   content: Readonly<Record<string, unknown>>,
-  make: (name: string, config: Readonly<Record<string, unknown>>, path: string) => Tool,
-): Tool[] {
+  make: (name: string, config: Readonly<Record<string, unknown>>, path: string) => Promise<readonly Tool[]>,
+): Promise<Tool[]> {
   const parsed = toolFileSchema.safeParse(content);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
@@ -47,11 +47,19 @@ export function readToolFile(
       { path, allowed },
     );
   }
-  return parsed.data.tools.map(({ class_name, config, tool_schema }, index) => {
+  const made = parsed.data.tools.map(async ({ class_name, config, tool_schema }, index) => {
     const { type: _, ...own } = config ?? {};
-    const tool = make(registeredName(class_name), own, `toolFile: tools.${index}.class_name`);
-    return tool_schema == null ? tool : { ...tool, ...tool_schema.function };
+    const path = `toolFile: tools.${index}.class_name`;
+    const tools = await make(registeredName(class_name), own, path);
+    if (tool_schema == null) return tools;
+    const [tool, second] = tools;
+    if (tool !== undefined && second === undefined) return [{ ...tool, ...tool_schema.function }];
+    throw new InvalidInputError(
+      `Cannot read the file of tools: \`${path}\` stands for ${tools.length} tools, and one \`tool_schema\` cannot describe them`,
+      { path, allowed: "a single tool where there is a tool_schema" },
+    );
   });
+  return (await Promise.all(made)).flat();
 }
 
 /** The name of the registered tool: `verl.tools.search_tool.SearchTool` is `search`. */

@@ -7,7 +7,7 @@
  */
 
 import type { BoundKeys, CodeGate } from "@hone/config";
-import type { PythonSandbox } from "@hone/sandbox";
+import type { PackageFolder, PythonSandbox } from "@hone/sandbox";
 import type { z } from "zod";
 import type { AgentTask } from "../definitions/agent-task.ts";
 import { Registry } from "../definitions/registry.ts";
@@ -50,6 +50,13 @@ export interface Tool<State = unknown> {
   readonly description: string;
   /** JSON schema of the arguments, an object. */
   readonly parameters: Readonly<Record<string, unknown>>;
+  /**
+   * What it works with that a run file does not fix by itself, such as packages with their digests; recorded with each rollout
+   * that used the tool.
+   */
+  materials?(state: State): readonly string[];
+  /** Name under which tools share one state of a rollout, which the first of them opens. @default the tool's own */
+  readonly stateName?: string;
   /** Deadline of a call. @default that of the agent */
   readonly deadlineMs?: number;
   open?(rollout: ToolRollout): Promise<State> | State;
@@ -76,14 +83,20 @@ export interface ToolBuildContext {
   readonly secrets: BoundKeys;
   /** Runs code that models write, for all agents of this process. @default the tool creates its own */
   readonly sandbox?: PythonSandbox;
+  /** Packages that the operator lets such code use. @default there are none */
+  readonly packages?: PackageFolder | undefined;
   /** Registers a function that is called when the agent is no longer used, to release what was opened. */
   readonly onClose: (close: () => Promise<void>) => void;
 }
 
+/** One tool, or several that belong together. */
+export type MadeTools = Tool | readonly Tool[];
+
 /** How a tool is created from its configuration. */
 export interface ToolDefinition<Config> {
   readonly configSchema: z.ZodType<Config>;
-  create(config: Config, context: ToolBuildContext): Tool;
+  /** @throws {InvalidInputError} whose path is that of the key within the configuration. */
+  create(config: Config, context: ToolBuildContext): MadeTools | Promise<MadeTools>;
 }
 
 const tools = new Registry<ToolDefinition<unknown>>("a tool");
@@ -93,6 +106,7 @@ export function defineTool<State>(tool: Tool<State>): Tool {
   return {
     ...tool,
     call: (args, context) => tool.call(args, context as ToolContext<State>),
+    ...(tool.materials !== undefined && { materials: (state) => tool.materials?.(state as State) ?? [] }),
     ...(tool.close !== undefined && { close: (state) => tool.close?.(state as State) }),
   } as Tool;
 }

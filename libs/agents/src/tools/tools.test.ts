@@ -299,9 +299,9 @@ describe("search", () => {
 });
 
 describe("readToolFile()", () => {
-  test("reads verl's files: the model sees the schema, and the class names a registered tool", () => {
+  test("reads verl's files: the model sees the schema, and the class names a registered tool", async () => {
     const made: unknown[] = [];
-    const tools = readToolFile(
+    const tools = await readToolFile(
       {
         tools: [
           {
@@ -319,9 +319,9 @@ describe("readToolFile()", () => {
           { class_name: "calculator", config: null },
         ],
       },
-      (name, config, at) => {
+      async (name, config, at) => {
         made.push([name, config, at]);
-        return makeCalculator();
+        return [makeCalculator()];
       },
     );
     assert.deepEqual(made, [
@@ -343,7 +343,10 @@ describe("readToolFile()", () => {
     assert.equal(registeredName("python"), "python");
   });
 
-  test("refuses content that does not fit the format", () => {
-    assert.throws(() => readToolFile({ tool: [] }, makeCalculator), /toolFile: tools/);
+  test("refuses content that does not fit the format", async () => {
+    await assert.rejects(
+      readToolFile({ tool: [] }, async () => [makeCalculator()]),
+      /toolFile: tools/,
+    );
   });
 });

@@ -9,6 +9,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { findDeno } from "../deno-process.ts";
+import { WheelSet } from "../packages/wheel-set.ts";
 import { MAX_SNAPSHOT_BYTES } from "../protocol.ts";
 import { readChildFiles } from "../pyodide-files.ts";
 
@@ -20,10 +21,10 @@ export const MAX_FILE_BYTES = HEADER_BYTES + MAX_SNAPSHOT_BYTES;
 
 /**
  * Identifies what a snapshot was made of, as 64 hexadecimal digits: the program and the files of the child, Deno's version and
- * architecture, and Python's memory limit.
+ * architecture, Python's memory limit, and the packages that it has imported.
  * @throws {SandboxMissingError} when there is no Deno for this machine.
  */
-export async function snapshotKey(maxMemoryBytes: number): Promise<string> {
+export async function snapshotKey(maxMemoryBytes: number, wheels: WheelSet = WheelSet.none): Promise<string> {
   const { program, pyodide } = await readChildFiles();
   const deno = await readFile(path.join(path.dirname(findDeno()), "package.json"));
   const hash = createHash("sha256");
@@ -31,7 +32,7 @@ export async function snapshotKey(maxMemoryBytes: number): Promise<string> {
   const add = (part: string | Uint8Array) => {
     hash.update(`${Buffer.byteLength(part)}:`).update(part);
   };
-  for (const part of [MAGIC, program, deno, process.arch, `${maxMemoryBytes}`]) add(part);
+  for (const part of [MAGIC, program, deno, process.arch, `${maxMemoryBytes}`, wheels.key]) add(part);
   for (const [name, bytes] of pyodide) {
     add(name);
     add(bytes);

@@ -15,6 +15,7 @@ import {
 import path from "node:path";
 import { describe, test } from "node:test";
 import { temporaryFolder } from "@hone/testing";
+import { WheelSet } from "../packages/wheel-set.ts";
 import { snapshotKey } from "./snapshot-file.ts";
 import { Snapshots } from "./snapshots.ts";
 
@@ -169,7 +170,7 @@ describe("Snapshots", () => {
     inFolder(async ({ start, folder, file }) => {
       const snapshots = start();
       await said(snapshots, 1);
-      for (let i = 0; i < 6; i++) {
+      for (let i = 0; i < 8; i++) {
         const other = path.join(folder, `python-${i}.snapshot`);
         await writeFile(other, "old", { mode: 0o600 });
         const at = new Date(Date.UTC(2020, i));
@@ -177,14 +178,22 @@ describe("Snapshots", () => {
       }
       await said(snapshots);
       const left = await readdir(folder);
-      assert.equal(left.length, 4);
-      for (const name of [path.basename(file), "python-5.snapshot", "python-4.snapshot"]) {
+      assert.equal(left.length, 6);
+      for (const name of [path.basename(file), "python-7.snapshot", "python-4.snapshot"]) {
         assert.ok(left.includes(name), name);
       }
     }));
 });
 
 describe("snapshotKey", () => {
+  test("is another one for other packages", async () => {
+    const wheel = { name: "a", version: "1", bytes: new Uint8Array(1), isCompiled: false, modules: [] };
+    const setOf = (sha256: string) => new WheelSet([{ ...wheel, fileName: "a-1-py3-none-any.whl", sha256 }]);
+    const keys = [WheelSet.none, setOf("1"), setOf("2")].map((wheels) => snapshotKey(1, wheels));
+    assert.equal(new Set(await Promise.all(keys)).size, 3);
+    assert.equal(await keys[1], await snapshotKey(1, setOf("1")));
+  });
+
   test("is the same for the same memory limit, and differs for another one", async () => {
     assert.match(await snapshotKey(1), /^[0-9a-f]{64}$/);
     assert.equal(await snapshotKey(1), await snapshotKey(1));

@@ -1,8 +1,8 @@
 /**
- * Snapshots of a started Python, from which processes start: one for each memory limit, shared by all sandboxes of this process
- * and, through a cache folder, by the processes of this account.
+ * Snapshots of a started Python, from which processes start: one for each memory limit and set of packages, shared by all
+ * sandboxes of this process and, through a cache folder, by the processes of this account.
  *
- * P1: a snapshot contains nothing from a model: the child that makes it ends before any code reaches it, and no child can open
+ * P1: a snapshot contains nothing from a model, only packages that the operator chose: the child that makes it ends before any code reaches it, and no child can open
  *     the folder (deno-process.ts, kernel-launcher.ts).
  * P2: if the folder cannot be used, the snapshot is made in this process's memory, as if there were no folder. A file that
  *     cannot be trusted is replaced.
@@ -11,6 +11,7 @@
 
 import path from "node:path";
 import { cacheFolder, deadline, describeError } from "@hone/core";
+import { WheelSet } from "../packages/wheel-set.ts";
 import { PythonProcess } from "../python-process.ts";
 import { ClosedFolder, PlantedFileError } from "./closed-folder.ts";
 import { decodeSnapshot, encodeSnapshot, MAX_FILE_BYTES, snapshotKey } from "./snapshot-file.ts";
@@ -19,50 +20,53 @@ export interface SnapshotsOptions {
   /** The folder that holds them; undefined = they are held only in memory. */
   readonly folder: string | undefined;
   /** Makes a snapshot. @default in a child process */
-  readonly make?: (maxMemoryBytes: number) => Promise<Uint8Array>;
+  readonly make?: (maxMemoryBytes: number, wheels: WheelSet) => Promise<Uint8Array>;
 }
 
-/** Room for two versions of Hone with two memory limits each; a snapshot has 30 MiB. */
-const NUM_KEPT = 4;
+/** Room for two versions of Hone with three memory limits or sets of packages each; a snapshot has 30 MiB, with sympy 90. */
+const NUM_KEPT = 6;
 /** Waiting longer for the disk is not worth it: making a snapshot takes a few seconds. */
 const DISK_DEADLINE_MS = 10_000;
 
 export class Snapshots {
   readonly #folder: string | undefined;
-  readonly #make: (maxMemoryBytes: number) => Promise<Uint8Array>;
-  /** Snapshots by memory limit. */
-  readonly #known = new Map<number, Promise<Uint8Array>>();
+  readonly #make: (maxMemoryBytes: number, wheels: WheelSet) => Promise<Uint8Array>;
+  /** Snapshots by memory limit and packages, the latest used last. */
+  readonly #known = new Map<string, Promise<Uint8Array>>();
 
   constructor({
     folder,
-    make = (maxMemoryBytes) => PythonProcess.snapshot(maxMemoryBytes),
+    make = (maxMemoryBytes, wheels) => PythonProcess.snapshot(maxMemoryBytes, wheels),
   }: SnapshotsOptions) {
     this.#folder = folder;
     this.#make = make;
   }
 
   /**
-   * Returns the snapshot for a memory limit; all callers with the same limit get the same one.
+   * Returns the snapshot for a memory limit and packages; all callers with the same ones get the same one.
    * @throws {SandboxUnavailableError} when the child that makes it cannot be started.
    * @throws {SandboxMissingError} when this machine has no runtime for it.
    */
-  take(maxMemoryBytes: number): Promise<Uint8Array> {
-    const known = this.#known.get(maxMemoryBytes);
-    if (known !== undefined) return known;
-    const taken = this.#readOrMake(maxMemoryBytes);
-    this.#known.set(maxMemoryBytes, taken);
+  take(maxMemoryBytes: number, wheels: WheelSet = WheelSet.none): Promise<Uint8Array> {
+    const place = placeOf(maxMemoryBytes, wheels);
+    const taken = this.#known.get(place) ?? this.#readOrMake(maxMemoryBytes, wheels);
+    this.#known.delete(place);
+    this.#known.set(place, taken);
+    const [oldest] = this.#known.keys();
+    if (oldest !== undefined && this.#known.size > NUM_KEPT) this.#known.delete(oldest);
     taken.catch(() => {
-      if (this.#known.get(maxMemoryBytes) === taken) this.#known.delete(maxMemoryBytes);
+      if (this.#known.get(place) === taken) this.#known.delete(place);
     });
     return taken;
   }
 
   /** Drops a snapshot from which a start failed (P3). Does nothing if it has been dropped already. */
-  async drop(maxMemoryBytes: number, snapshot: Uint8Array): Promise<void> {
-    const known = this.#known.get(maxMemoryBytes);
+  async drop(maxMemoryBytes: number, snapshot: Uint8Array, wheels: WheelSet = WheelSet.none): Promise<void> {
+    const place = placeOf(maxMemoryBytes, wheels);
+    const known = this.#known.get(place);
     if (known === undefined || (await known.catch(() => undefined)) !== snapshot) return;
-    if (this.#known.get(maxMemoryBytes) === known) this.#known.delete(maxMemoryBytes);
-    await this.#inFolder(async (folder) => folder.remove(nameOf(await snapshotKey(maxMemoryBytes))));
+    if (this.#known.get(place) === known) this.#known.delete(place);
+    await this.#inFolder(async (folder) => folder.remove(nameOf(await snapshotKey(maxMemoryBytes, wheels))));
   }
 
   /** Why the folder cannot be used; undefined if it can. */
@@ -70,14 +74,14 @@ export class Snapshots {
     return this.#folder === undefined ? "there is no folder for it" : this.#inFolder(async () => undefined);
   }
 
-  async #readOrMake(maxMemoryBytes: number): Promise<Uint8Array> {
-    const key = await snapshotKey(maxMemoryBytes);
+  async #readOrMake(maxMemoryBytes: number, wheels: WheelSet): Promise<Uint8Array> {
+    const key = await snapshotKey(maxMemoryBytes, wheels);
     let kept: Uint8Array | undefined;
     await this.#inFolder(async (folder) => {
       kept = await readTrusted(folder, key);
     });
     if (kept !== undefined) return kept;
-    const made = await this.#make(maxMemoryBytes);
+    const made = await this.#make(maxMemoryBytes, wheels);
     await this.#inFolder(async (folder) => {
       await folder.write(nameOf(key), encodeSnapshot(key, made));
       await folder.keepNewest(NUM_KEPT);
@@ -115,6 +119,10 @@ function snapshotFolder(): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+function placeOf(maxMemoryBytes: number, { key }: WheelSet): string {
+  return `${maxMemoryBytes}/${key}`;
 }
 
 function nameOf(key: string): string {

@@ -177,6 +177,7 @@ async function runTraced(
   for (const each of tools) for (const error of await each.close()) recordError(span, error);
   if (verdict.kind === "given_back") return verdict;
   const recorded = conversation.record();
+  const materials = Object.assign({}, ...tools.map((each) => each.materials())) as Record<string, unknown>;
   const record: AttemptRecord = {
     attempt: options.attempt,
     outcome: verdict.kind === "ended" ? verdict.outcome : Outcome.infraFailed,
@@ -194,6 +195,7 @@ async function runTraced(
     },
     metadata: {
       ...result.metadata,
+      ...(Object.keys(materials).length > 0 && { materials }),
       ...(job.scriptedPolicy !== undefined && { scriptedPolicy: job.scriptedPolicy }),
       ...(job.endpoint !== undefined && {
         endpoint: { baseUrl: job.endpoint.baseUrl, model: job.endpoint.model },

@@ -2,6 +2,7 @@
 
 import {
   AgentCatalog,
+  type AgentCatalogOptions,
   AgentModules,
   type GenerateCall,
   type OutsideAccess,
@@ -96,6 +97,8 @@ export interface RunJobOptions {
   readonly signal?: AbortSignal;
   readonly sessions?: SessionHost;
   readonly outside?: OutsideAccess;
+  /** What else agents are provided with. */
+  readonly provided?: Pick<AgentCatalogOptions, "packages">;
   /** @default nothing is allowed */
   readonly gate?: CodeGate;
   readonly endpoints?: Endpoints;
@@ -114,7 +117,12 @@ export async function runJob(
   const { sessions = new SessionHost("http://127.0.0.1:1"), endpoints = new Endpoints({}) } = options;
   const { gate = new CodeGate({ filesFolder }) } = options;
   const { agentConfigAt = async () => "{}" } = options;
-  const agents = new AgentCatalog({ filesFolder, gate, ...(outside !== undefined && { outside }) });
+  const agents = new AgentCatalog({
+    filesFolder,
+    gate,
+    ...options.provided,
+    ...(outside !== undefined && { outside }),
+  });
   try {
     return await runRollout(
       job,

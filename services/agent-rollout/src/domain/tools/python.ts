@@ -3,12 +3,13 @@
  * which has the name and the form of answer of ChatLearn's tool.
  */
 
-import { defineTool, type Tool, type ToolBuildContext } from "@hone/agents";
-import { unreachable } from "@hone/core";
-import { PythonSandbox, type PythonSession, type RunResult } from "@hone/sandbox";
+import { defineTool, InfrastructureError, type Tool, type ToolBuildContext } from "@hone/agents";
+import { InvalidInputError, unreachable } from "@hone/core";
+import { PackageError, PythonSandbox, type PythonSession, type RunResult, WheelSet } from "@hone/sandbox";
 import { z } from "zod";
 
 const wholeNumber = z.number().int();
+const packageName = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/, "the name of a package");
 
 export const pythonConfigSchema = z.strictObject({
   /** Time limit of one call. */
@@ -17,6 +18,22 @@ export const pythonConfigSchema = z.strictObject({
   maxOutputBytes: wholeNumber.min(100).max(10_000_000).default(100_000),
   /** Whether later calls of a rollout know the names of earlier ones. */
   keepsState: z.boolean().default(false),
+  /** Packages of the operator's folder that the code can import, each with the digest that its wheel must have, if it is given. */
+  packages: z
+    .array(
+      z.union([
+        packageName,
+        z.strictObject({
+          name: packageName,
+          sha256: z
+            .string()
+            .regex(/^[0-9a-fA-F]{64}$/, "64 hexadecimal digits")
+            .optional(),
+        }),
+      ]),
+    )
+    .max(64)
+    .default([]),
 });
 export type PythonConfig = z.output<typeof pythonConfigSchema>;
 
@@ -29,21 +46,28 @@ interface PythonToolForm {
   readonly textOf: (result: RunResult, config: PythonConfig) => string;
 }
 
-export function makePythonTool(config: PythonConfig, context: ToolBuildContext): Tool {
+export function makePythonTool(config: PythonConfig, context: ToolBuildContext): Promise<Tool> {
   return makeTool({ name: "python", textOf: plainText }, config, context);
 }
 
-export function makeExecutePythonTool(config: PythonConfig, context: ToolBuildContext): Tool {
+export function makeExecutePythonTool(config: PythonConfig, context: ToolBuildContext): Promise<Tool> {
   return makeTool({ name: "execute_python", textOf: taggedText }, config, context);
 }
 
-function makeTool({ name, textOf }: PythonToolForm, config: PythonConfig, context: ToolBuildContext): Tool {
+async function makeTool(
+  { name, textOf }: PythonToolForm,
+  config: PythonConfig,
+  context: ToolBuildContext,
+): Promise<Tool> {
+  const wheels = await wheelsOf(config, context);
   const { sandbox = new PythonSandbox() } = context;
   if (context.sandbox === undefined) context.onClose(() => sandbox.close());
   const { timeMs, maxOutputBytes, keepsState } = config;
-  return defineTool<PythonSession | undefined>({
+  const known = wheels.wheels.map((wheel) => `${wheel.name} ${wheel.version}`);
+  const library = known.length === 0 ? "Standard library only" : `Standard library and ${known.join(", ")}`;
+  return defineTool<PythonSession>({
     name,
-    description: `Runs Python code and returns what it prints. Standard library only, no files, no network, ${timeMs} ms.${
+    description: `Runs Python code and returns what it prints. ${library}, no files, no network, ${timeMs} ms.${
       keepsState ? " Names stay between calls." : ""
     }`,
     parameters: {
@@ -52,14 +76,44 @@ function makeTool({ name, textOf }: PythonToolForm, config: PythonConfig, contex
       required: ["code"],
       additionalProperties: false,
     },
+    materials: () => wheels.materials,
     deadlineMs: timeMs + WAIT_MS,
-    open: async () => (keepsState ? sandbox.open() : undefined),
+    open: () => sandbox.open(wheels),
     async call({ code }, { state, signal, wait }) {
-      const runner = state ?? sandbox;
-      return textOf(await runner.run(String(code), { timeMs, maxOutputBytes }, signal, wait), config);
+      const session = keepsState ? state : sandbox.open(wheels);
+      try {
+        return textOf(await session.run(String(code), { timeMs, maxOutputBytes }, signal, wait), config);
+      } catch (error) {
+        if (!(error instanceof PackageError)) throw error;
+        // The operator's packages are no mistake of the model.
+        throw new InfrastructureError("run code", "a package does not work", error.message, { cause: error });
+      } finally {
+        if (session !== state) session.close();
+      }
     },
-    close: (state) => state?.close(),
+    close: (state) => state.close(),
   });
+}
+
+/** @throws {InvalidInputError} when the operator's folder does not have a package as the run wants it. */
+async function wheelsOf({ packages }: PythonConfig, context: ToolBuildContext): Promise<WheelSet> {
+  if (packages.length === 0) return WheelSet.none;
+  const refusal = (problem: string, allowed: string, cause?: unknown) =>
+    new InvalidInputError(problem, { path: "packages", allowed }, { cause });
+  if (context.packages === undefined) {
+    throw refusal(
+      "there is no folder of packages for the sandbox (HONE_SANDBOX_PACKAGES of agent-rollout)",
+      "left out where the operator names no folder of packages",
+    );
+  }
+  try {
+    return await context.packages.choose(
+      packages.map((wanted) => (typeof wanted === "string" ? { name: wanted } : wanted)),
+    );
+  } catch (error) {
+    if (!(error instanceof PackageError)) throw error;
+    throw refusal(error.message, error.allowed, error);
+  }
 }
 
 const OUTPUT_CUT = "[output cut]";
