@@ -40,12 +40,25 @@ test("a run whose trainer is killed repeatedly trains the same as an undisturbed
         await sql`select slot, version, reward from trainer.ledger where run_id = ${runId} order by slot`
       ).map(({ slot, version, reward }) => [slot, version, reward]),
       steps: events.of("stepCompleted", runId).map(({ step }) => step),
+      // What a row of the chain says of its step, and the records of trained tokens, each once.
+      contents: (
+        await sql`select chain->>'contentDigest' as digest from trainer.steps where run_id = ${runId} order by version`
+      ).map(({ digest }) => digest),
+      records: (
+        await sql`select slot, version, md5(record) as digest from trainer.token_records where run_id = ${runId} order by slot`
+      ).map(({ slot, version, digest }) => [slot, version, digest]),
+      gradients: (
+        await sql`select version, summary from trainer.gradients where run_id = ${runId} order by version`
+      ).map(({ version, summary }) => [version, summary]),
     });
 
     const calm = await submit();
     await endOf(calm);
     const expected = await outcomeOf(calm);
     assert.equal(expected.ledger.length, 8 + STEPS * 16);
+    assert.equal(expected.contents.length, 1 + STEPS);
+    assert.equal(expected.gradients.length, STEPS);
+    assert.ok(expected.records.length > STEPS);
 
     let runId = await submit();
     const phaseOf = (phase: RunPhase, step: number) => () =>
@@ -78,7 +91,11 @@ test("a run whose trainer is killed repeatedly trains the same as an undisturbed
     await eventually("the end of step 2", endOfStep(2), { deadlineMs: RUN_DEADLINE_MS });
     await trainer.killAndRestart();
     assert.equal((await endOf(runId)).phase, RunPhase.COMPLETED);
-    assert.deepEqual(await outcomeOf(runId), expected);
+    // Its settings are others, and a row of the chain says so.
+    const { contents, ...outcome } = await outcomeOf(runId);
+    const { contents: _, ...wanted } = expected;
+    assert.deepEqual(outcome, wanted);
+    assert.equal(contents.length, 1 + STEPS);
     assert.equal(peers.executed.length, 3 * expected.ledger.length, "a rollout was made again");
 
     // While no trainer runs, one thousandth of the optimizer's moments is changed.
