@@ -76,7 +76,9 @@ export async function* linesFromTracer(
       signal: AbortSignal.any([signal, silence.signal]),
     });
     if (!response.ok || response.body === null) {
-      const body: unknown = await response.json().catch(() => undefined);
+      const body: unknown = await readText(response, MAX_ANSWER_BYTES)
+        .then(JSON.parse)
+        .catch(() => undefined);
       const message =
         errorSchema.safeParse(body).data?.error.message ?? `it has the status ${response.status}`;
       throw new UsageError(`the tracer gave no lines: ${message}`);

@@ -31,7 +31,15 @@ export async function scoreGroup(
         checkFinite(name, word);
         const { value, metrics = {}, turnRewards = [], reason } = word;
         const said = reason === undefined ? {} : { reason };
-        scores[index]!.push({ judge: name, weight, value, metrics, turnRewards, ...said, ...(roles && { roles }) });
+        scores[index]!.push({
+          judge: name,
+          weight,
+          value,
+          metrics,
+          turnRewards,
+          ...said,
+          ...(roles && { roles }),
+        });
       }
     } catch (error) {
       return { kind: "failed", reason: `the judge "${name}" failed: ${describeError(error)}` };

@@ -15,7 +15,7 @@ import { chatEpisode } from "../testing/chat-episode.ts";
 import { indexWords } from "./index-words.ts";
 import { listRollouts } from "./list-rollouts.ts";
 import { migrations } from "./migrations.ts";
-import { writeRollouts, writeTrainings } from "./write-rollouts.ts";
+import { writeRollouts, writeTrainings } from "./write/write-rollouts.ts";
 
 const RUN = "trains-1";
 

@@ -1,7 +1,7 @@
 /** Stores, reads and removes notes of people. */
 
 import { and, asc, type Database, eq, gt, query, sql } from "@hone/storage";
-import { type ExportedNote, MAX_NOTES, type NewNote, type Note } from "../domain/note.ts";
+import { type ExportedNote, MAX_NOTES, type NewNote, type Note } from "../domain/people/note.ts";
 import { READ_DEADLINE_MS } from "./read-deadline.ts";
 import { notes, rollouts } from "./schema.ts";
 

@@ -12,9 +12,9 @@ import { migrations } from "./migrations.ts";
 import { readPieces } from "./read-spans.ts";
 import { enforceRetention, storedBytes } from "./retention.ts";
 import { createStore } from "./store.ts";
-import { writeEvents } from "./write-events.ts";
-import { writeRollouts, writeTrainings } from "./write-rollouts.ts";
-import { writeSpans } from "./write-spans.ts";
+import { writeEvents } from "./write/write-events.ts";
+import { writeRollouts, writeTrainings } from "./write/write-rollouts.ts";
+import { writeSpans } from "./write/write-spans.ts";
 
 /* Retention by bytes: which steps are removed, what stays, and what views answer for what was removed. */
 

@@ -8,8 +8,8 @@ import { listRollouts } from "./list-rollouts.ts";
 import { migrations } from "./migrations.ts";
 import { readPieces } from "./read-spans.ts";
 import { enforceRetention } from "./retention.ts";
-import { writeRollouts, writeTrainings } from "./write-rollouts.ts";
-import { writeSpans } from "./write-spans.ts";
+import { writeRollouts, writeTrainings } from "./write/write-rollouts.ts";
+import { writeSpans } from "./write/write-spans.ts";
 
 describe("enforceRetention()", { timeout: 60_000 }, () => {
   let postgres: Awaited<ReturnType<typeof startPostgres>>;

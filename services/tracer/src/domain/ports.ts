@@ -1,6 +1,6 @@
 /** The store that the views of this service read, and the types of what they get from it. */
 
-import type { ExportedNote, NewNote, Note } from "./note.ts";
+import type { ExportedNote, NewNote, Note } from "./people/note.ts";
 import type { RolloutRecord } from "./rollout-record.ts";
 import type { RunPhase } from "./run-phase.ts";
 import type { RunProgress } from "./run-progress.ts";

@@ -3,7 +3,7 @@
 import { createHttpApp } from "@hone/service-kit";
 import type { Logger } from "@hone/telemetry";
 import type { Hono } from "hono";
-import type { PersonsActions } from "../domain/persons-actions.ts";
+import type { PersonsActions } from "../domain/people/persons-actions.ts";
 import { actionRoutes } from "./api/action-routes.ts";
 import { type ApiOptions, apiRoutes } from "./api/api-routes.ts";
 import { notesRoutes } from "./api/notes-routes.ts";

@@ -13,7 +13,6 @@ import { Worker } from "node:worker_threads";
 import { PageSourceError } from "../errors.ts";
 
 const PAGE_FOLDER = path.join(import.meta.dirname, "page");
-const STRIP_THREAD = new URL("./strip-types.ts", import.meta.url);
 /** Some fifty files take a second on a busy machine. */
 const STRIP_DEADLINE_MS = 30_000;
 
@@ -59,7 +58,7 @@ function pageFileOf(name: string, text: string): PageFile {
 }
 
 async function stripTypes(sources: Readonly<Record<string, string>>): Promise<Record<string, string>> {
-  const thread = new Worker(STRIP_THREAD, {
+  const thread = new Worker(new URL("./strip-types.ts", import.meta.url), {
     workerData: sources,
     execArgv: ["--disable-warning=ExperimentalWarning"],
   });

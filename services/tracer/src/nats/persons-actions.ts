@@ -22,7 +22,7 @@ import {
 } from "@hone/proto-gen/judge";
 import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { ControlReplySchema, ControlRequestSchema } from "@hone/proto-gen/run";
-import type { PersonsActions, WaitingRollout } from "../domain/persons-actions.ts";
+import type { PersonsActions, WaitingRollout } from "../domain/people/persons-actions.ts";
 
 const ANSWER_TIMEOUT_MS = 5_000;
 

@@ -23,7 +23,7 @@ const ODD = [
   "time/_ms",
   "time/a_ms",
 ];
-const metrics = {
+const metrics: Record<string, number> = {
   ...sampleMetrics(3),
   ...Object.fromEntries(ODD.map((name, at) => [name, at + 0.5])),
   "reward/max": Number.POSITIVE_INFINITY,

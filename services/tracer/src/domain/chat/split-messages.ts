@@ -34,9 +34,9 @@ const OPENINGS: readonly Opening[] = [
   { pattern: String.raw`<\|start_of_role\|>([a-z_]{1,32})<\|end_of_role\|>` }, // Granite
   { pattern: String.raw`<\|(SYSTEM|USER|CHATBOT)_TOKEN\|>` }, // Command
   { pattern: String.raw`<seed:bos>([a-z_]{1,32})\n?` }, // Seed-OSS
-  { pattern: String.raw`<｜User｜>`, role: "user" }, // DeepSeek
-  { pattern: String.raw`<｜Assistant｜>`, role: "assistant" },
-  { pattern: String.raw`<｜tool▁output▁begin｜>`, role: "tool" },
+  { pattern: "<｜User｜>", role: "user" }, // DeepSeek
+  { pattern: "<｜Assistant｜>", role: "assistant" },
+  { pattern: "<｜tool▁output▁begin｜>", role: "tool" },
   { pattern: String.raw`\[INST\]`, role: "user" }, // Mistral
   { pattern: String.raw`\[/INST\]`, role: "assistant" },
   { pattern: String.raw`\[SYSTEM_PROMPT\]`, role: "system" },

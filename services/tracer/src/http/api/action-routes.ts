@@ -14,7 +14,7 @@ import { createHttpApp, errorBody } from "@hone/service-kit";
 import type { Logger } from "@hone/telemetry";
 import type { Context, Hono } from "hono";
 import { z } from "zod";
-import { type PersonsActions, RUN_ACTIONS } from "../../domain/persons-actions.ts";
+import { type PersonsActions, RUN_ACTIONS } from "../../domain/people/persons-actions.ts";
 import type { TracerStore } from "../../domain/ports.ts";
 import { rolloutViewOf } from "../../domain/rollout-view.ts";
 import { readJson } from "./read-json.ts";

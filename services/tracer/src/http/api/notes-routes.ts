@@ -11,7 +11,7 @@ import { createHttpApp, errorBody } from "@hone/service-kit";
 import type { Logger } from "@hone/telemetry";
 import type { Hono } from "hono";
 import { z } from "zod";
-import { noteLine } from "../../domain/note.ts";
+import { noteLine } from "../../domain/people/note.ts";
 import type { TracerStore } from "../../domain/ports.ts";
 import { MAX_COLUMN, storable } from "../../domain/run-event.ts";
 import { readJson } from "./read-json.ts";

@@ -1,31 +1,11 @@
 /** The rollouts that a step played and did not train, with their reasons, for the ledger. */
 
-import { compareSlots, type Slot } from "@hone/core";
+import { compareSlots } from "@hone/core";
 import { type Credit, groupsThatTeach, reasonLine } from "@hone/rl";
 import type { PlayedGroups, StepGroup } from "../groups/played-groups.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import type { RunRecord } from "../run/run-record.ts";
-
-/** Why a rollout was not trained. Fixed vocabulary; the ledger keeps the texts. */
-export const LeftOutWhy = {
-  /** Its outcome is not trained under the rules of the run file. */
-  outcome: "outcome",
-  /** Dynamic sampling: its group teaches nothing. */
-  flatGroup: "flat_group",
-  /** Dynamic sampling: its group teaches, and the step had enough without it. */
-  surplus: "surplus",
-} as const;
-export type LeftOutWhy = (typeof LeftOutWhy)[keyof typeof LeftOutWhy];
-
-/** A rollout that was not trained. */
-export interface LeftOutRollout {
-  readonly slot: Slot;
-  readonly attempt: number;
-  readonly outcome: string;
-  readonly why: LeftOutWhy;
-  /** What its outcome said, for people; empty = nothing. */
-  readonly reason: string;
-}
+import { type LeftOutRollout, LeftOutWhy } from "./committed-record.ts";
 
 /** A reason is for people; longer ones are cut. */
 const MAX_REASON_CHARACTERS = 200;

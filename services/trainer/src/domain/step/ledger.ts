@@ -2,9 +2,8 @@
 
 import type { Slot } from "@hone/core";
 import type { CreditedRollout, TaskVisit } from "@hone/rl";
-import type { LeftOutRollout } from "../record/left-out.ts";
+import type { LeftOutRollout, RunIdentity } from "../record/committed-record.ts";
 import type { StepTokens } from "../record/rollout-tokens.ts";
-import type { RunIdentity } from "../record/run-identity.ts";
 import type { EvaluationMode } from "../report/run-event.ts";
 import type { GatheredTroubles } from "../report/run-status.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";

@@ -3,9 +3,9 @@
 import type { ChatMessage, ChatPart } from "../../../domain/chat/chat-view.ts";
 import type { SampleNode } from "../../../domain/chat/sample-tree.ts";
 import type { FramesView, FrameView } from "../../../domain/episode-frames.ts";
-import type { Note } from "../../../domain/note.ts";
 import type { SpanView, TraceView } from "../../../domain/otlp/trace-view.ts";
-import type { WaitingRollout } from "../../../domain/persons-actions.ts";
+import type { Note } from "../../../domain/people/note.ts";
+import type { WaitingRollout } from "../../../domain/people/persons-actions.ts";
 import type {
   CommonTask,
   CurvePoint,
@@ -22,6 +22,7 @@ import type { Excerpt } from "../../../domain/search/excerpt.ts";
 import type { Series } from "../../../domain/series.ts";
 import type { StackHealth } from "../../../domain/stack-health.ts";
 import type { StepTimeline } from "../../../domain/timeline/step-timeline.ts";
+import type { RolloutFiguresView } from "../../../domain/token-figures.ts";
 
 export type {
   ChatMessage,
@@ -32,6 +33,7 @@ export type {
   FrameView,
   Note,
   Refusal,
+  RolloutFiguresView,
   RolloutRow,
   RunSummary,
   SampleNode,

@@ -45,7 +45,7 @@ export async function traceView({ root, params, signal, setPlace }: ViewContext)
     const move = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : undefined;
     if (move === undefined) return;
     const buttons = [...list.querySelectorAll("button")];
-    const next = buttons[buttons.indexOf(document.activeElement) + move];
+    const next = buttons[buttons.findIndex((button) => button === document.activeElement) + move];
     next?.focus();
     next?.click();
     event.preventDefault();

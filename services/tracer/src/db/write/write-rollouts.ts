@@ -5,10 +5,10 @@
 
 import { slotKey } from "@hone/core";
 import { type Database, query, sql } from "@hone/storage";
-import type { TrainFigures } from "../domain/otlp/train-figures.ts";
-import type { StoredRollout } from "../domain/ports.ts";
-import { TextPlace } from "../domain/search/rollout-texts.ts";
-import { base64Of, recordsOf } from "./records.ts";
+import type { TrainFigures } from "../../domain/otlp/train-figures.ts";
+import type { StoredRollout } from "../../domain/ports.ts";
+import { TextPlace } from "../../domain/search/rollout-texts.ts";
+import { base64Of, recordsOf } from "../records.ts";
 
 /** The columns of the words in a row source, see `recordsOf`. */
 export const wordColumns = sql`prompt text, answer text, tool text, judge text`;

@@ -1,0 +1,31 @@
+/** What a commit says of its step beside what was trained: the run's identity, and the rollouts that were left out. */
+
+import type { Slot } from "@hone/core";
+
+/** Why a rollout was not trained. Fixed vocabulary; the ledger keeps the texts. */
+export const LeftOutWhy = {
+  /** Its outcome is not trained under the rules of the run file. */
+  outcome: "outcome",
+  /** Dynamic sampling: its group teaches nothing. */
+  flatGroup: "flat_group",
+  /** Dynamic sampling: its group teaches, and the step had enough without it. */
+  surplus: "surplus",
+} as const;
+export type LeftOutWhy = (typeof LeftOutWhy)[keyof typeof LeftOutWhy];
+
+/** A rollout that was not trained. */
+export interface LeftOutRollout {
+  readonly slot: Slot;
+  readonly attempt: number;
+  readonly outcome: string;
+  readonly why: LeftOutWhy;
+  /** What its outcome said, for people; empty = nothing. */
+  readonly reason: string;
+}
+
+/** By what a run is compared with others in its ledger; SHA-256, hexadecimal. */
+export interface RunIdentity {
+  readonly settings: string;
+  /** Of the files of the tokenizer in the run's folder. */
+  readonly tokenizer: string;
+}
