@@ -8,9 +8,11 @@ const READ = { isRepeatable: true, deadlineMs: READ_DEADLINE_MS } as const;
 const MAX_TASKS = 100;
 /** Of one run. */
 const MAX_ROLLOUTS = 300;
+/** The newest rollouts of each run, whose tasks are compared. */
+const MAX_COMPARED = 20_000;
 
 /**
- * The tasks that at least two of the runs played, those with the largest difference of the mean rewards first; of one run, its tasks
+ * The tasks that at least two of the runs played in their newest rollouts, those with the largest difference of the mean rewards first; of one run, its tasks
  * with the largest difference between rollouts.
  */
 export async function readCommonTasks(
@@ -25,7 +27,15 @@ export async function readCommonTasks(
         with each as (
           select left(task_id, 200) as task_id, run_id, count(*)::int as rollouts, avg(reward) as reward,
             coalesce(max(reward) - min(reward), 0) as spread
-          from rollouts where run_id in ${[...runIds]} and split = ${split} group by 1, 2
+          from (${sql.join(
+            runIds.map(
+              (runId) => sql`(
+                select run_id, task_id, reward from rollouts where run_id = ${runId} and split = ${split}
+                order by step desc, id desc limit ${MAX_COMPARED}
+              )`,
+            ),
+            sql` union all `,
+          )}) as newest group by 1, 2
         )
         select task_id, jsonb_object_agg(run_id, jsonb_build_object('rollouts', rollouts, 'reward', reward)) as by_run
         from each group by task_id having count(*) >= ${Math.min(2, runIds.length)}

@@ -1,12 +1,14 @@
 /**
  * Reads lists of rollouts: filtered, searched, and sorted by any column.
  *
- * The ids of a page are found first, from an index that has every column of a filter and a sort, so a list of 100,000 rollouts is
- * sorted without reading their rows. Only a task's id and words are elsewhere: the one has an index of its own, the others are
- * found by their words.
+ * L1: each sort has an index of the run and the column, which is read from its beginning or end, so a page of 100,000 rollouts is found
+ *     without reading or sorting all of them.
+ * L2: words are found in two ways. Where few rollouts have them, these are looked up in the index of words and sorted; where many have
+ *     them, the sort's index is read until a page of them has been found, which is soon. Which of the two it is, is counted first, up to
+ *     a bound, as the database can only guess how often words occur and is badly wrong for rare ones.
  */
 
-import { type Database, query, type SQL, sql } from "@hone/storage";
+import { type Database, query, type SQL, sql, transaction } from "@hone/storage";
 import type { RolloutFilter, RolloutPage, RolloutSort } from "../domain/ports.ts";
 import { TextPlace } from "../domain/search/rollout-texts.ts";
 import { READ_DEADLINE_MS } from "./read-deadline.ts";
@@ -26,6 +28,9 @@ const KEYS: Readonly<Record<RolloutSort, readonly SQL[]>> = {
   task: [sql`left(task_id, 200)`],
 };
 
+/** Up to this number of rollouts that have the words, these are looked up; the index of words gives them in milliseconds (L2). */
+const MAX_LOOKED_UP = 2_000;
+
 /** @param runId undefined = of all runs. */
 export async function listRollouts(
   database: Database,
@@ -33,13 +38,14 @@ export async function listRollouts(
   filter: RolloutFilter,
 ): Promise<RolloutPage> {
   const { sort = "stored", isAscending = false, offset = 0, limit, words } = filter;
+  const few = await fewWithWords(database, runId, filter);
   return query(
     database,
     async (db) => {
       const found = await db.execute<{ id: string }>(sql`
         select rollouts.id from rollouts
         ${sort === "advantage" ? sql`join trainings using (run_id, slot)` : sql``}
-        where ${conjunction(conditionsOf(runId, filter))}
+        where ${conjunction(conditionsOf(runId, filter, few))}
         order by ${orderOf(sort, isAscending)}
         limit ${limit + 1} offset ${sort === "stored" ? 0 : offset}`);
       const ids = found.slice(0, limit).map(({ id }) => Number(id));
@@ -66,10 +72,36 @@ export async function listRollouts(
   );
 }
 
-function conditionsOf(runId: string | undefined, filter: RolloutFilter): SQL[] {
-  const { split, step, task, outcome, minReward, maxReward, beforeId, taskId, words, place, isNoted } =
-    filter;
-  const found = words === undefined ? undefined : sql`websearch_to_tsquery('simple', ${words})`;
+/** The ids of the rollouts that have the words, if they are few; undefined = they are many, or nothing is searched (L2). */
+async function fewWithWords(
+  database: Database,
+  runId: string | undefined,
+  filter: RolloutFilter,
+): Promise<readonly number[] | undefined> {
+  const found = foundBy(filter);
+  if (found === undefined) return undefined;
+  const ids = await transaction(
+    database,
+    async (tx) => {
+      // So that it is the index of words that is read, whatever the database guesses.
+      await tx.execute(sql`set local enable_seqscan = off`);
+      await tx.execute(sql`set local enable_indexscan = off`);
+      return tx.execute<{ id: string }>(sql`
+        select id from rollouts where ${found} ${runId === undefined ? sql`` : sql`and run_id = ${runId}`}
+        limit ${MAX_LOOKED_UP + 1}`);
+    },
+    { action: "search rollouts", deadlineMs: READ_DEADLINE_MS },
+  );
+  return ids.length > MAX_LOOKED_UP ? undefined : ids.map(({ id }) => Number(id));
+}
+
+/** @param few the rollouts that have the words; undefined = the condition itself is used. */
+function conditionsOf(
+  runId: string | undefined,
+  filter: RolloutFilter,
+  few: readonly number[] | undefined,
+): SQL[] {
+  const { split, step, task, outcome, minReward, maxReward, beforeId, taskId, isNoted, sort } = filter;
   const conditions: (SQL | undefined)[] = [
     runId === undefined ? undefined : sql`rollouts.run_id = ${runId}`,
     split === undefined ? undefined : sql`split = ${split}`,
@@ -80,13 +112,23 @@ function conditionsOf(runId: string | undefined, filter: RolloutFilter): SQL[] {
     maxReward === undefined ? undefined : sql`reward <= ${maxReward}`,
     beforeId === undefined ? undefined : sql`rollouts.id < ${beforeId}`,
     taskId === undefined ? undefined : sql`left(task_id, 200) = left(${taskId}, 200) and task_id = ${taskId}`,
-    // There is an index of all words, and one of those of each place.
-    found && (place === undefined ? sql`words @@ ${found}` : sql`${wordsAt(place)} @@ ${found}`),
+    few === undefined
+      ? foundBy(filter)
+      : sql`rollouts.id = any(string_to_array(${few.join(",")}, ',')::bigint[])`,
+    // As for advantages: what has no value has no place in the order.
+    sort === "reward" ? sql`reward is not null` : undefined,
     isNoted === true
       ? sql`exists (select from notes where notes.run_id = rollouts.run_id and notes.slot = rollouts.slot)`
       : undefined,
   ];
   return conditions.filter((condition) => condition !== undefined);
+}
+
+/** The condition of the words: there is an index of all, and one of those of each place. Undefined = nothing is searched. */
+function foundBy({ words, place }: RolloutFilter): SQL | undefined {
+  if (words === undefined) return undefined;
+  const searched = sql`websearch_to_tsquery('simple', ${words})`;
+  return sql`${place === undefined ? sql`words` : wordsAt(place)} @@ ${searched}`;
 }
 
 /** The words of one place, in the form in which migrations.ts indexes them. */
@@ -99,13 +141,10 @@ function conjunction(conditions: readonly SQL[]): SQL {
 }
 
 /**
- * What has no value comes last in both directions; what is equal has the order of storing. Where a key always has a value, its order
- * is that of an index, read forwards or backwards.
+ * The order is that of an index, read forwards or backwards (L1); what is equal has the order of storing.
  */
 function orderOf(sort: RolloutSort, isAscending: boolean): SQL {
   const direction = isAscending ? sql`asc` : sql`desc`;
-  const keys = KEYS[sort].map(
-    (key) => sql`${key} ${direction}${sort === "reward" ? sql` nulls last` : sql``}`,
-  );
+  const keys = KEYS[sort].map((key) => sql`${key} ${direction}`);
   return sql.join([...keys, sql`rollouts.id ${direction}`], sql`, `);
 }

@@ -134,7 +134,8 @@ alter table rollouts add column resumption integer not null default 0`,
   },
   {
     // A column without a default changes no row. The indexes are built from the narrow part of the rows, as none has words yet:
-    // a second for 100,000 rollouts, while writes wait. The words of rollouts that are there are added bit by bit (index-words.ts).
+    // seconds for 100,000 rollouts, while writes wait. The words of rollouts that are there are added bit by bit (index-words.ts).
+    // Vacuum comes after every few thousand rollouts, as an index answers alone only for pages that it has seen.
     id: 7,
     name: "words-of-rollouts",
     sql: `
@@ -144,8 +145,14 @@ alter table rollouts add column resumption integer not null default 0`,
       create index rollouts_by_answer on rollouts using gin (ts_filter(words, '{b}'));
       create index rollouts_by_tool on rollouts using gin (ts_filter(words, '{c}'));
       create index rollouts_by_judge on rollouts using gin (ts_filter(words, '{d}'));
-      create index rollouts_listed on rollouts (run_id, id)
-        include (split, step, task, index, outcome, reward, success, turns, sampled_tokens, total_tokens, duration_ms);
+      create index rollouts_listed on rollouts (run_id, split, step, id) include (outcome, sampled_tokens);
+      create index rollouts_by_reward on rollouts (run_id, reward, id);
+      create index rollouts_by_outcome on rollouts (run_id, outcome, id);
+      create index rollouts_by_turns on rollouts (run_id, turns, id);
+      create index rollouts_by_tokens on rollouts (run_id, sampled_tokens, id);
+      create index rollouts_by_time on rollouts (run_id, duration_ms, id);
+      create index rollouts_by_id on rollouts (run_id, id);
+      alter table rollouts set (autovacuum_vacuum_insert_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
       create index rollouts_by_task on rollouts (run_id, left(task_id, 200), id) include (split, step, reward);
       create index trainings_by_advantage on trainings (run_id, advantage)`,
   },

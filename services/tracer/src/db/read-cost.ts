@@ -5,8 +5,11 @@ import { type Database, query, sql } from "@hone/storage";
 import type { StepTokens } from "../domain/ports.ts";
 import { READ_DEADLINE_MS } from "./read-deadline.ts";
 
+/** The newest steps; more would take longer than somebody who looks at a run waits. */
+const MAX_STEPS = 40;
+
 /**
- * Sums of sampled tokens by the step that asked for the rollout, in order. A group gives no gradient where all of its advantages are 0,
+ * Sums of sampled tokens by the step that asked for the rollout, of the newest steps in order. A group gives no gradient where all of its advantages are 0,
  * or where these are not known, where all of its rewards are equal.
  */
 export async function readCost(database: Database, runId: string): Promise<StepTokens[]> {
@@ -22,7 +25,9 @@ export async function readCost(database: Database, runId: string): Promise<StepT
             case when count(advantage) > 0 then max(abs(advantage)) = 0
               else count(reward) > 1 and min(reward) = max(reward) end as is_flat
           from rollouts left join trainings using (run_id, slot)
-          where run_id = ${runId} and split = ${Split.train} group by step, task
+          where run_id = ${runId} and split = ${Split.train} and step > (
+            select coalesce(max(step), 0) - ${MAX_STEPS} from rollouts where run_id = ${runId} and split = ${Split.train}
+          ) group by step, task
         )
         select step, sum(generated) as generated, sum(stale) as stale, sum(left_out) as "leftOut",
           coalesce(sum(generated - stale - left_out) filter (where is_flat), 0) as flat

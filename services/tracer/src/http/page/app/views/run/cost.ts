@@ -56,7 +56,7 @@ export function costSection(runId: string, signal: AbortSignal): CostSection {
           "div",
           { class: "section-head" },
           h("h2", {}, "Cost"),
-          h("span", { class: "small faint" }, "of the steps whose rollouts are kept"),
+          h("span", { class: "small faint" }, "of the newest steps, up to 40"),
         ),
         tilesOf(answer, series),
         stepTable(answer, series),
