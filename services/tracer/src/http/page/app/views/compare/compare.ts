@@ -21,7 +21,11 @@ export async function compareView({ root, signal, setPlace, navigate }: ViewCont
   const wanted = [
     ...new Set((parameters.get("runs") ?? "").split(",").filter((runId) => runId !== "")),
   ].slice(0, MAX_RUNS);
-  const { runs: known } = await read<{ readonly runs: readonly ListedRun[] }>("/runs", { signal });
+  // Asked for at once, as the answers do not depend on one another.
+  const [{ runs: known }, ...loaded] = await Promise.all([
+    read<{ readonly runs: readonly ListedRun[] }>("/runs", { signal }),
+    ...wanted.map((runId) => loadRun(runId, signal)),
+  ]);
   const go = (runIds: readonly string[]) =>
     navigate(`/compare${runIds.length === 0 ? "" : `?${searchOf({ runs: runIds.join(",") })}`}`);
   const head = [
@@ -40,7 +44,6 @@ export async function compareView({ root, signal, setPlace, navigate }: ViewCont
     );
     return;
   }
-  const loaded = await Promise.all(wanted.map((runId) => loadRun(runId, signal)));
   const missing = wanted.filter((_, index) => loaded[index] === undefined);
   const compared = loaded.filter((run) => run !== undefined);
   replace(
