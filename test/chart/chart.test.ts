@@ -259,7 +259,11 @@ for (const profile of PROFILES) {
         ({ kind, metadata }) => kind === "NetworkPolicy" && metadata.name === `${RELEASE}-agent-rollout`,
       );
       const peers = (policy?.spec.ingress ?? []).flatMap((rule: Manifest) => rule.from);
-      const allowed = profile === "hardened" ? ["agents", "monitoring"] : [];
+      const byProfile: Record<string, string[]> = {
+        hardened: ["agents", "monitoring"],
+        observability: ["monitoring"],
+      };
+      const allowed = byProfile[profile] ?? [];
       assert.deepEqual(
         peers.map((peer: Manifest) => peer.namespaceSelector.matchLabels["kubernetes.io/metadata.name"]),
         allowed,

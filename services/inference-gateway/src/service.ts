@@ -92,7 +92,15 @@ async function start(context: ServiceContext<InferenceGatewayConfig>): Promise<S
   followed.catch(fail);
   const serving = checkpoints.start(following.signal);
   return {
-    routes: createApp({ engine, models, open, replica, apiKey: config.apiKey, logger }),
+    routes: createApp({
+      engine,
+      models,
+      open,
+      replica,
+      apiKey: config.apiKey,
+      server: config.engine.kind === "onnx" ? undefined : config.engine,
+      logger,
+    }),
     readiness: chosen.readiness,
     async drain(signal) {
       following.abort();

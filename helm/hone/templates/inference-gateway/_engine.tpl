@@ -71,6 +71,8 @@
 - --port={{ include "hone.engine.port" . }}
 - --tp-size={{ $engine.gpu.count }}
 - --dtype={{ $engine.dtype }}
+# For the metrics that the gateway passes on; vLLM always has them.
+- --enable-metrics
 - --mem-fraction-static={{ $engine.memoryShare }}
 - --max-running-requests={{ .Values.inferenceGateway.maxSequences }}
 {{- if $engine.maxLoraRank }}

@@ -181,6 +181,18 @@ export const Instrument = {
     ["run", "owner"],
     Reduce.max,
   ),
+  runLastStep: gauge(
+    "hone_run_last_step_timestamp_seconds",
+    "Unix time of the last committed step, or of when this trainer took the run over",
+    ["run"],
+    Reduce.max,
+  ),
+  runMismatch: gauge(
+    "hone_run_mismatch_mean",
+    "Mean difference between the logprobs of sampling and those of training, in the last step",
+    ["run"],
+    Reduce.max,
+  ),
   runGroupsOpen: gauge(
     "hone_run_groups_open",
     "Groups of an asynchronous run that are being played or wait for a later step",

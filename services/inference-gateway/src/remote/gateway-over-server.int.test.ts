@@ -114,6 +114,15 @@ describe("inference-gateway with a vLLM server beside it", { timeout: 180_000 },
     return reply.kind.value as Extract<typeof reply.kind, { case: "done" }>["value"];
   }
 
+  test("passes on the metrics of the server, which only it can reach, and no other of its routes", async () => {
+    const get = (route: string) => fetch(`${service.http.url}${route}`);
+    const metrics = await get("/engine/metrics");
+    assert.equal(metrics.status, 200);
+    assert.match(await metrics.text(), /^vllm:kv_cache_usage_perc\{engine="0",model_name="policy"\} 0$/m);
+    for (const route of ["/engine/health", "/engine/metrics/%2e%2e/health", "/engine", "/engine/v1/models"])
+      assert.equal((await get(route)).status, 404, route);
+  });
+
   test("serves every version of the run that it claims, and no other run", async () => {
     await publish("lake-1", 1);
     await eventually("version 1", async () => (await versionsOf("lake-1")) === "1", PATIENT);

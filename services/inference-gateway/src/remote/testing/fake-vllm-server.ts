@@ -35,9 +35,11 @@ export class FakeVllmServer extends FakeEngineServer {
       answerJson(response, { version: isNew ? "0.32.0" : "0.18.0" }),
     );
     routes.set("GET /metrics", ({ response }) => {
-      response
-        .writeHead(200)
-        .end(`# HELP x\nprocess_start_time_seconds ${this.#startedAt + this.#starts}.25\n`);
+      // Of the metrics of vLLM's V1 engine (docs/design/metrics.md), those that Hone's dashboard reads, and what tells a restart.
+      const gauges = ["kv_cache_usage_perc", "num_requests_running", "num_requests_waiting"];
+      const own = gauges.map((name) => `vllm:${name}{engine="0",model_name="policy"} 0\n`).join("");
+      const started = `process_start_time_seconds ${this.#startedAt + this.#starts}.25\n`;
+      response.writeHead(200).end(`# HELP x\n${own}${started}`);
     });
     routes.set("GET /v1/models", ({ response }) =>
       answerJson(response, {

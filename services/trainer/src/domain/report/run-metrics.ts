@@ -1,13 +1,13 @@
 /** Metrics of the runs that this process owns; the series of a run end when its ownership ends. */
 
 import { histogramOf, Instrument, observeMetric } from "@hone/telemetry";
-import type { RunStatus } from "./run-status.ts";
+import type { LastStep, RunStatus } from "./run-status.ts";
 
 const MS_PER_SECOND = 1_000;
 const phases = histogramOf(Instrument.stepSeconds);
 
-/** Reports phase, version and wait of a run at each collection of metrics, until it is disposed of. */
-export function observeRun(status: () => RunStatus): Disposable {
+/** Reports phase, version, wait and last step of a run at each collection of metrics, until it is disposed of. */
+export function observeRun(status: () => RunStatus, lastStep: () => LastStep): Disposable {
   const run = status().runId;
   const observers = [
     observeMetric(Instrument.runPhase, () => [{ labels: { run, phase: status().phase }, value: 1 }]),
@@ -17,6 +17,13 @@ export function observeRun(status: () => RunStatus): Disposable {
       const { waitingOwner: owner, waitingSinceMs } = status();
       if (owner === "") return [];
       return [{ labels: { run, owner }, value: (Date.now() - waitingSinceMs) / MS_PER_SECOND }];
+    }),
+    observeMetric(Instrument.runLastStep, () => [
+      { labels: { run }, value: lastStep().atMs / MS_PER_SECOND },
+    ]),
+    observeMetric(Instrument.runMismatch, () => {
+      const { mismatchMean } = lastStep();
+      return mismatchMean === undefined ? [] : [{ labels: { run }, value: mismatchMean }];
     }),
   ];
   return {

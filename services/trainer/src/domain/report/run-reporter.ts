@@ -8,11 +8,11 @@
  */
 
 import { delay, describeError, RetryableError, retry } from "@hone/core";
-import type { Logger } from "@hone/telemetry";
+import { type Logger, MetricName } from "@hone/telemetry";
 import { OwnershipLostError } from "../errors.ts";
 import { EventOutbox } from "./event-outbox.ts";
 import type { RunEvent, RunEvents } from "./run-event.ts";
-import type { GatheredTroubles, RunStateBoard } from "./run-status.ts";
+import type { GatheredTroubles, LastStep, RunStateBoard } from "./run-status.ts";
 import { NO_WAIT, type RunPhase, type RunStatus } from "./run-status.ts";
 import type { Wait } from "./wait.ts";
 
@@ -36,6 +36,7 @@ export class RunReporter {
   readonly #deps: ReporterDeps;
   readonly #outbox: EventOutbox;
   #status: RunStatus;
+  #lastStep: LastStep = { atMs: Date.now(), mismatchMean: undefined };
   #waitingKey = "";
   #wanted = 0;
   #written = 0;
@@ -51,6 +52,11 @@ export class RunReporter {
     this.#status = initial;
     this.#deps = deps;
     this.#outbox = new EventOutbox(initial.runId, deps.events, deps.logger, deps.signal);
+  }
+
+  /** The last step that this owner reported; before that, when it began, without figures. */
+  get lastStep(): LastStep {
+    return this.#lastStep;
   }
 
   get status(): RunStatus {
@@ -110,6 +116,8 @@ export class RunReporter {
   }
 
   event(event: RunEvent, messageId?: string): void {
+    if (event.kind === "step")
+      this.#lastStep = { atMs: Date.now(), mismatchMean: event.metrics[MetricName.mismatchMean] };
     this.#outbox.send(event, messageId);
   }
 

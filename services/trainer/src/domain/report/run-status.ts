@@ -80,3 +80,11 @@ export interface RunStateBoard {
    */
   publish(status: RunStatus): Promise<boolean>;
 }
+
+/** What monitoring tells of a run's last step. */
+export interface LastStep {
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  /** Mean |logprob when sampled - recomputed|; undefined = not known. */
+  readonly mismatchMean: number | undefined;
+}

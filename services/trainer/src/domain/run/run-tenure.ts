@@ -159,7 +159,10 @@ async function work(run: RunRecord, deps: TenureDeps, control: TenureControl, to
   const { folders, reporter, logger, signal } = tools;
   const { ledger, jobs, rollouts } = deps;
   signal.throwIfAborted();
-  using _observing = observeRun(() => reporter.status);
+  using _observing = observeRun(
+    () => reporter.status,
+    () => reporter.lastStep,
+  );
   const progress: RunProgress = {
     version: run.version,
     weightsDigest: run.version === undefined ? "" : run.stateDigest,
