@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { POLICY_LOSSES, scoreOf, slopesOfTerms } from "@hone/rl";
+import { POLICY_LOSSES, scoreOf, slopesOfTerms, tokenFigures } from "@hone/rl";
 import { LOSS_CASES, type LossAnswer, type LossTask } from "@hone/rl/testing";
 import { type Feed, Graph, GraphSession, gradients, Mul, ReduceSum } from "@hone/tensor";
 import { buildTerms } from "./registry.ts";
@@ -18,7 +18,9 @@ describe("loss graphs", () => {
     for (const { name, task } of LOSS_CASES) {
       if (task.terms.some((term) => scoreOf(term.name) === "value")) continue;
       const { gradient } = await answer(task);
-      const ofTerms = slopesOfTerms(task.terms, { ...task, logprobs: task.scores });
+      const groups = task.inputs.sequence ?? task.inputs.segment;
+      const figures = tokenFigures(task.scores, task.inputs, groups);
+      const ofTerms = slopesOfTerms(task.terms, { figures, weights: task.weights, groups });
       gradient.forEach((expected, entry) => {
         const found = ofTerms.reduce((sum, slopes) => sum + slopes[entry]!, 0);
         const error = Math.abs(found - expected);

@@ -10,14 +10,14 @@ import type { LossConstants, LossTerm, TokenFigures, TokenLoss } from "./loss.ts
 import { LOSSES, type LossName } from "./registry.ts";
 import type { TokenInput } from "./token-numbers.ts";
 
-/** The tokens of samples that are trained together, as an engine gets them. N tokens. */
+/** The tokens of samples that are trained together. N tokens. */
 export interface SlopeTokens {
-  /** [N] log-probability under the weights that are trained. */
-  readonly logprobs: ArrayLike<number>;
-  /** [N] each: those that the terms read; `sequence` and `segment` as `groupsOf` numbers them. */
-  readonly inputs: Readonly<Partial<Record<TokenInput, ArrayLike<number>>>>;
+  /** [N] as {@link tokenFigures} makes them. */
+  readonly figures: readonly TokenFigures[];
   /** [N] weight of each token in the loss. */
   readonly weights: ArrayLike<number>;
+  /** [N] the group of each token, where a term takes them together. */
+  readonly groups?: ArrayLike<number> | undefined;
 }
 
 /** @returns [N] d (sum over tokens of weight * term) / d log pi(token), for each term. */
@@ -27,20 +27,18 @@ export function slopesOfTerms(terms: readonly LossTerm<LossName>[], tokens: Slop
 
 function slopesOfTerm(
   { name, constants, expression }: LossTerm<LossName>,
-  { logprobs, inputs, weights }: SlopeTokens,
+  { figures, weights, groups }: SlopeTokens,
 ): Float64Array {
-  const loss = LOSSES[name] as unknown as TokenLoss<LossName, TokenInput, LossConstants>;
-  const groupName = loss.groupedBy?.(constants);
-  const groups = groupName === undefined ? undefined : inputs[groupName]!;
-  const figures = tokenFigures(logprobs, inputs, groups);
+  // + 0: there is no -0 in the record.
   if (expression !== undefined) {
-    // + 0: there is no -0 in the record.
     return Float64Array.from(figures, (token, i) => slopeAt(expression, token) * weights[i]! + 0);
   }
-  if (groups !== undefined && loss.slopesOfGroup !== undefined) {
+  const loss = LOSSES[name] as unknown as TokenLoss<LossName, TokenInput, LossConstants>;
+  const { slopesOfGroup, slope } = loss;
+  if (slopesOfGroup !== undefined && loss.groupedBy?.(constants) !== undefined) {
     const slopes = new Float64Array(figures.length);
-    for (const places of Map.groupBy(figures.keys(), (i) => groups[i]).values()) {
-      const found = loss.slopesOfGroup(
+    for (const places of Map.groupBy(figures.keys(), (i) => groups![i]).values()) {
+      const found = slopesOfGroup(
         places.map((i) => figures[i]!),
         places.map((i) => weights[i]!),
         constants,
@@ -51,15 +49,17 @@ function slopesOfTerm(
     }
     return slopes;
   }
-  const { slope } = loss;
   if (slope === undefined) throw new TypeError(`the loss "${name}" is not a function of log-probabilities`);
   return Float64Array.from(figures, (token, i) => slope(token, constants) * weights[i]! + 0);
 }
 
+/** Numbers of tokens, [N] each, by name. */
+export type TokenNumbers = Readonly<Partial<Record<TokenInput, ArrayLike<number>>>>;
+
 /** The tokens one by one, as losses describe them. @param groups [N] the group of each token, where the loss takes them together. */
 export function tokenFigures(
   logprobs: ArrayLike<number>,
-  inputs: SlopeTokens["inputs"],
+  inputs: TokenNumbers,
   groups: ArrayLike<number> | undefined,
 ): TokenFigures[] {
   const { behaviourLogprob, advantage, reward, selected, referenceLogprob } = inputs;

@@ -10,7 +10,6 @@
 import type { RunConfig } from "@hone/config";
 import {
   type CreditedRollout,
-  groupMeans,
   groupsOf,
   type PolicyObjective,
   rolloutTokenCount,
@@ -115,7 +114,7 @@ export class TokenRecorder {
   /** The numbers of a sample's tokens in an update. */
   #numbersOf(update: RecordedUpdate, planned: PlannedSample, index: number): SampleNumbers {
     const { result, objective, selected, reference } = update;
-    const { sample, credited, advantages, oldLogprobs, weights } = planned;
+    const { sample, credited, advantages, oldLogprobs, weights, corrections } = planned;
     const logprobs = result.logprobs[index]!;
     const referenceLogprob = reference?.get(sample);
     const groups = objective.group && groupsOf([sample], objective.group);
@@ -125,22 +124,20 @@ export class TokenRecorder {
       reward: new Float64Array(logprobs.length).fill(credited.reward),
       ...(selected !== undefined && { selected: selected[index]! }),
       ...(referenceLogprob !== undefined && { referenceLogprob }),
-      ...(groups !== undefined && { [objective.group!]: groups }),
     };
-    const [ofLoss, ofKl] = slopesOfTerms(objective.terms, { logprobs, inputs, weights });
+    const figures = tokenFigures(logprobs, inputs, groups);
+    const [ofLoss, ofKl] = slopesOfTerms(objective.terms, { figures, weights, groups });
     const { temperature } = this.#config.rollout.sampling;
     const coefficients = ofKl === undefined ? ofLoss! : ofLoss!.map((value, token) => value + ofKl[token]!);
     return {
       logprobs,
-      ratios: ratiosOf(logprobs, oldLogprobs, groups),
+      ratios: Float64Array.from(figures, ({ groupRatio }) => groupRatio),
       coefficients,
       klCoefficients: ofKl,
       pulls: coefficients.map(
         (value, token) => (value * (1 - Math.exp(Math.min(0, logprobs[token]!)))) / temperature,
       ),
-      cuts: tokenFigures(logprobs, inputs, groups).map((token, at) =>
-        planned.corrections?.[at] === 0 ? TokenCut.rejected : objective.cut(token),
-      ),
+      cuts: figures.map((token, at) => (corrections?.[at] === 0 ? TokenCut.rejected : objective.cut(token))),
     };
   }
 
@@ -192,15 +189,6 @@ function samplesOfSums({ rollout }: CreditedRollout): RolloutSums {
       last: undefined,
     })),
   };
-}
-
-function ratiosOf(
-  logprobs: Float32Array,
-  oldLogprobs: ArrayLike<number>,
-  groups: ArrayLike<number> | undefined,
-): Float64Array {
-  const logRatios = Float64Array.from(logprobs, (logprob, token) => logprob - oldLogprobs[token]!);
-  return (groups === undefined ? logRatios : groupMeans(logRatios, groups)).map(Math.exp);
 }
 
 function keep(
