@@ -1,7 +1,7 @@
 /** `hone step RUN K`: what made the gradient of a step: its updates, and the rollouts and tokens that added most. */
 
 import { join } from "node:path";
-import { loadTokenizer } from "@hone/tokenizer";
+import { loadTokenizer, TokenizerLoadError } from "@hone/tokenizer";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
 import { gradientLines, gradientSchema } from "../ledger/token-lines.ts";
@@ -38,7 +38,8 @@ async function tokenTexts(folder: string): Promise<(tokenId: number) => string |
   try {
     const tokenizer = await loadTokenizer(folder);
     return (tokenId) => tokenizer.decode([tokenId]);
-  } catch {
+  } catch (error) {
+    if (!(error instanceof TokenizerLoadError)) throw error;
     return () => undefined;
   }
 }

@@ -5,7 +5,7 @@ import { type Credit, groupsThatTeach, reasonLine } from "@hone/rl";
 import type { PlayedGroups, StepGroup } from "../groups/played-groups.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
 import type { RunRecord } from "../run/run-record.ts";
-import { type LeftOutRollout, LeftOutWhy } from "./committed-record.ts";
+import { type LeftOutRollout, LeftOutWhy } from "./chained-parts.ts";
 
 /** A reason is for people; longer ones are cut. */
 const MAX_REASON_CHARACTERS = 200;

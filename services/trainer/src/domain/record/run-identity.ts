@@ -5,7 +5,7 @@ import { canonicalJson, settingsDigest, sha256 } from "@hone/rl";
 import { diskWait } from "../report/wait.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { digestOfFile, namesOfFiles } from "../state/state-files.ts";
-import type { RunIdentity } from "./committed-record.ts";
+import type { RunIdentity } from "./chained-parts.ts";
 
 /** Neither changes while a run is held, and a tokenizer has megabytes. */
 const known = new WeakMap<RunContext["run"], Promise<RunIdentity>>();

@@ -2,7 +2,7 @@
 
 import type { Slot } from "@hone/core";
 import type { CreditedRollout, TaskVisit } from "@hone/rl";
-import type { LeftOutRollout, RunIdentity } from "../record/committed-record.ts";
+import type { LeftOutRollout, RunIdentity } from "../record/chained-parts.ts";
 import type { StepTokens } from "../record/rollout-tokens.ts";
 import type { EvaluationMode } from "../report/run-event.ts";
 import type { GatheredTroubles } from "../report/run-status.ts";

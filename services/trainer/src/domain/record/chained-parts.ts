@@ -1,6 +1,13 @@
-/** What a commit says of its step beside what was trained: the run's identity, and the rollouts that were left out. */
+/** What a commit says of its step and its run for the chain, beside what it says anyway. */
 
 import type { Slot } from "@hone/core";
+
+/** By what the rows of a run name its settings and its tokenizer: SHA-256, hexadecimal. */
+export interface RunIdentity {
+  readonly settings: string;
+  /** Of the files of the tokenizer in the run's folder. */
+  readonly tokenizer: string;
+}
 
 /** Why a rollout was not trained. Fixed vocabulary; the ledger keeps the texts. */
 export const LeftOutWhy = {
@@ -21,11 +28,4 @@ export interface LeftOutRollout {
   readonly why: LeftOutWhy;
   /** What its outcome said, for people; empty = nothing. */
   readonly reason: string;
-}
-
-/** By what a run is compared with others in its ledger; SHA-256, hexadecimal. */
-export interface RunIdentity {
-  readonly settings: string;
-  /** Of the files of the tokenizer in the run's folder. */
-  readonly tokenizer: string;
 }

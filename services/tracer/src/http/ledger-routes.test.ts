@@ -1,0 +1,99 @@
+/** What the tracer answers of trained tokens, from what a trainer says. */
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { LedgerReplySchema } from "@hone/proto-gen/ledger";
+import { createHttpApp } from "@hone/service-kit";
+import { silentLogger } from "@hone/telemetry";
+import type { LedgerQuestion } from "../domain/token-figures.ts";
+import { addLedgerRoutes } from "./ledger-routes.ts";
+
+type Answer = MessageInitShape<typeof LedgerReplySchema> | undefined;
+
+/** Asks with a trainer that answers so. */
+async function asked(path: string, answer: (question: LedgerQuestion) => Answer) {
+  const app = createHttpApp(silentLogger());
+  addLedgerRoutes(app, {
+    store: { readRun: async () => undefined },
+    tokenTexts: { of: async () => (id) => (id === 7 ? "seven" : undefined) },
+    askLedger: async (_run, question) => {
+      const found = answer(question);
+      return found && create(LedgerReplySchema, found);
+    },
+  });
+  const response = await app.request(path);
+  return { status: response.status, body: (await response.json()) as Body };
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the shape is what the test looks at
+type Body = any;
+
+const TOKENS = "/runs/lake-1/rollouts/train.2.0.1/tokens";
+const RECORD = {
+  slot: "train.2.0.1",
+  version: 2,
+  reward: 1,
+  shapedReward: 0.5,
+  whiteningMean: 0.25,
+  whiteningScale: 2,
+  sampleTokens: [1, 2],
+  tokenIds: [7, 8, 9],
+  positions: [4, 4, 6],
+  behaviourLogprobs: [-1, -2, -3],
+  advantages: [0.5],
+  episodeParts: [0.5, 0.25, 0.125],
+  turnParts: [0],
+  klParts: [0],
+  taughtParts: [0],
+  means: [0.75],
+  weights: [0.1],
+  passes: [
+    {
+      epoch: 0,
+      minibatch: 1,
+      logprobs: [-1, -2, -3],
+      ratios: [1, 1, 0.5],
+      coefficients: [-1, 0, 2],
+      pulls: [-3, 0, 1],
+      cuts: Uint8Array.of(0, 1, 0),
+      cutNames: ["none", "clip_high"],
+    },
+  ],
+};
+
+describe("trained tokens by the API", () => {
+  test("a rollout's tokens have their sample, text, parts and share of the step", async () => {
+    const { status, body } = await asked(TOKENS, ({ kind }) =>
+      kind === "tokens" ? { tokens: RECORD } : { gradientJson: JSON.stringify({ pull: 8 }) },
+    );
+    assert.equal(status, 200);
+    assert.deepEqual([body.step, body.share, body.advantageClip], [2, 0.5, null]);
+    assert.deepEqual(body.whitening, { mean: 0.25, scale: 2 });
+    const [first, second, third] = body.tokens;
+    assert.deepEqual([first.text, second.text], ["seven", undefined]);
+    assert.deepEqual([first.sample, second.sample, third.sample], [0, 1, 1]);
+    assert.deepEqual([first.position, third.position], [4, 6]);
+    assert.deepEqual([first.share, second.share, third.share], [3 / 8, 0, 1 / 8]);
+    assert.deepEqual([second.passes[0].cut, third.passes[0].ratio], ["clip_high", 0.5]);
+    assert.deepEqual(third.parts, { episode: 0.125, turns: 0, kl: 0, taught: 0, mean: 0.75, scale: null });
+    assert.deepEqual([third.oldLogprob, third.referenceLogprob, third.correction], [-3, null, null]);
+  });
+
+  test("what is not recorded is answered 404 with the trainer's reason", async () => {
+    const { status, body } = await asked(TOKENS, () => ({
+      absence: "rollout train.2.0.1 was not trained by any step",
+    }));
+    assert.equal(status, 404);
+    assert.match(body.error.message, /was not trained by any step/);
+    const refused = await asked("/runs/lake-1/steps/3/gradient", () => ({ error: "the database is away" }));
+    assert.deepEqual([refused.status, refused.body.error.message], [404, "the database is away"]);
+  });
+
+  test("without a trainer the answer is 503, and a wrong name is 400", async () => {
+    assert.equal((await asked(TOKENS, () => undefined)).status, 503);
+    assert.equal((await asked("/runs/lake-1/steps/3/gradient", () => undefined)).status, 503);
+    assert.equal((await asked("/runs/lake-1/rollouts/elsewhere/tokens", () => undefined)).status, 400);
+    assert.equal((await asked("/runs/lake.>/steps/3/gradient", () => undefined)).status, 400);
+  });
+});
