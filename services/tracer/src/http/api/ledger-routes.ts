@@ -23,6 +23,8 @@ export interface LedgerRoutesOptions {
   readonly askLedger: AskLedger;
 }
 
+/** `orNone`: an answer without tokens takes the place of 404 and 503. */
+const tokensQuery = z.object({ orNone: z.literal("1").optional() });
 const gradientSchema = z.looseObject({ pull: z.number() });
 
 export function addLedgerRoutes(app: Hono, { store, tokenTexts, askLedger }: LedgerRoutesOptions): void {
@@ -37,8 +39,12 @@ export function addLedgerRoutes(app: Hono, { store, tokenTexts, askLedger }: Led
   app.get("/runs/:run/rollouts/:slot/tokens", async (c) => {
     const { run, slot } = parseParameters(slotParameters, c.req.param());
     const reply = await askLedger(run, { kind: "tokens", slot });
+    const { orNone } = parseParameters(tokensQuery, c.req.query());
     const problem = problemOf(c, reply);
-    if (problem !== undefined || reply?.tokens === undefined) return problem ?? unanswered(c);
+    if (problem !== undefined || reply?.tokens === undefined) {
+      // For who looks at the rollout anyway, as the page does: it is no failure that nothing is recorded.
+      return orNone === undefined ? (problem ?? unanswered(c)) : c.json({ runId: run, slot, tokens: [] });
+    }
     const { tokens } = reply;
     const [ofStep, owner] = await Promise.all([
       askLedger(run, { kind: "gradient", step: tokens.version }),

@@ -76,7 +76,9 @@ export async function rolloutView({ root, params, signal, setPlace, navigate }: 
   );
   showTurn();
   moveByKeys(signal, rollout, navigate);
-  await trained.reading;
+  trained.reading.catch((error: unknown) => {
+    if (!signal.aborted) reportError(error);
+  });
 }
 
 function viewInAddress(): TurnViewName {

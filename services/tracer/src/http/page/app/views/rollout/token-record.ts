@@ -1,6 +1,6 @@
 /** What training did with a rollout's tokens, as the ledger has it: rows for the card of a selected token. */
 
-import { ApiError, read, runPath } from "../../api.ts";
+import { read, runPath } from "../../api.ts";
 import type { RolloutAnswer, RolloutFiguresView, TokenView } from "../../api-types.ts";
 import { number, percent, signed } from "../../format.ts";
 
@@ -41,15 +41,13 @@ async function readRecords(
   signal: AbortSignal,
   records: Map<TokenView, TokenFigures>,
 ): Promise<void> {
-  let answer: RolloutFiguresView;
-  try {
-    answer = await read<RolloutFiguresView>(runPath(runId, "rollouts", rollout.slot, "tokens"), { signal });
-  } catch (error) {
-    // Not recorded, or no trainer answers: the tokens are shown without it.
-    if (signal.aborted || error instanceof ApiError) return;
-    throw error;
-  }
-  const ofSamples = Map.groupBy(answer.tokens, ({ sample }) => sample);
+  // Where nothing is recorded, or no trainer answers, the tokens are shown without it.
+  const path = runPath(runId, "rollouts", rollout.slot, "tokens");
+  const { tokens: recorded } = await read<Pick<RolloutFiguresView, "tokens">>(path, {
+    signal,
+    query: { orNone: 1 },
+  });
+  const ofSamples = Map.groupBy(recorded, ({ sample }) => sample);
   const next = new Map<number, number>();
   for (const { sample, tokens } of [...rollout.turns, ...rollout.tails]) {
     for (const token of tokens) {

@@ -6,7 +6,7 @@ import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { LedgerReplySchema } from "@hone/proto-gen/ledger";
 import { createHttpApp } from "@hone/service-kit";
 import { silentLogger } from "@hone/telemetry";
-import type { LedgerQuestion } from "../domain/token-figures.ts";
+import type { LedgerQuestion } from "../../domain/token-figures.ts";
 import { addLedgerRoutes } from "./ledger-routes.ts";
 
 type Answer = MessageInitShape<typeof LedgerReplySchema> | undefined;
@@ -16,7 +16,9 @@ async function asked(path: string, answer: (question: LedgerQuestion) => Answer)
   const app = createHttpApp(silentLogger());
   addLedgerRoutes(app, {
     store: { readRun: async () => undefined },
-    tokenTexts: { of: async () => (id) => (id === 7 ? "seven" : undefined) },
+    tokenTexts: {
+      of: async () => ({ textOf: (id) => (id === 7 ? "seven" : undefined), chatTemplate: undefined }),
+    },
     askLedger: async (_run, question) => {
       const found = answer(question);
       return found && create(LedgerReplySchema, found);
