@@ -2,10 +2,9 @@
  * Answers from other servers are read up to a bound (libs/core/src/async/read-text.ts). `text()`, `json()` and the like read an
  * answer for as long as its server sends, so code that runs in production does not call them.
  *
- * The web page is not checked: a browser reads the answers of the server that the page is from.
- *
- * Two kinds of calls are allowed: on `c.req`, a request to one of Hone's own servers, whose route has a limit; and on a `reader` of
- * protobuf, which has its whole message in memory already.
+ * Three kinds of calls are allowed: on `c.req`, a request to one of Hone's own servers, whose route has a limit; on a `reader` of
+ * protobuf, which has its whole message in memory already; and in the tracer's page, which runs in a browser and asks nobody but the
+ * tracer, as its policy forbids.
  */
 
 import {
@@ -16,17 +15,16 @@ import {
   type Workspace,
 } from "./workspace.ts";
 
-/** Runs in the browser. */
-const WEB_PAGE = "services/tracer/src/http/page/app/";
-
 /** Called without arguments: `c.json(value)` of a server answers. */
 const READS_ALL = /(?<!\b(?:req|reader))\??\.\s*(text|json|arrayBuffer|bytes|blob|formData)\(\s*\)/g;
+
+const PAGE = "services/tracer/src/http/page/";
 
 export function checkAnswers(workspace: Workspace): Problem[] {
   return workspace.packages
     .filter(({ folder }) => /^(apps|libs|services)\//.test(folder))
     .flatMap(({ files }) => files)
-    .filter(({ path }) => !isDevelopmentOnly(path) && !isGenerated(path) && !path.startsWith(WEB_PAGE))
+    .filter(({ path }) => !isDevelopmentOnly(path) && !isGenerated(path) && !path.startsWith(PAGE))
     .flatMap(checkFile);
 }
 

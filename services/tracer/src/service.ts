@@ -16,13 +16,13 @@ import { READY, type ServiceContext, type ServiceDefinition } from "@hone/servic
 import type { Database } from "@hone/storage";
 import { Instrument, type Logger, observeMetric } from "@hone/telemetry";
 import { readTracerConfig, type TracerConfig } from "./config.ts";
-import { indexWords } from "./db/index-words.ts";
 import { migrations } from "./db/migrations.ts";
 import { enforceRetention, type RetentionLimits } from "./db/retention.ts";
+import { indexWords } from "./db/rollouts/index-words.ts";
+import { writeRollouts, writeTrainings } from "./db/rollouts/write-rollouts.ts";
 import { createStore } from "./db/store.ts";
-import { writeRollouts, writeTrainings } from "./db/write/write-rollouts.ts";
-import { writeSpans } from "./db/write/write-spans.ts";
-import { writeStates } from "./db/write/write-states.ts";
+import { writeSpans } from "./db/write-spans.ts";
+import { writeStates } from "./db/write-states.ts";
 import { BatchWriter } from "./domain/batch-writer.ts";
 import type { EventSink } from "./domain/event-sink.ts";
 import type { TracePiece } from "./domain/otlp/split-by-trace.ts";

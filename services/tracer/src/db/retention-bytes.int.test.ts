@@ -11,10 +11,10 @@ import { TokenTexts } from "../http/api/token-texts.ts";
 import { migrations } from "./migrations.ts";
 import { readPieces } from "./read-spans.ts";
 import { enforceRetention, storedBytes } from "./retention.ts";
+import { writeRollouts, writeTrainings } from "./rollouts/write-rollouts.ts";
 import { createStore } from "./store.ts";
-import { writeEvents } from "./write/write-events.ts";
-import { writeRollouts, writeTrainings } from "./write/write-rollouts.ts";
-import { writeSpans } from "./write/write-spans.ts";
+import { writeEvents } from "./write-events.ts";
+import { writeSpans } from "./write-spans.ts";
 
 /* Retention by bytes: which steps are removed, what stays, and what views answer for what was removed. */
 
@@ -39,7 +39,7 @@ describe("enforceRetention() by bytes", { timeout: 60_000 }, () => {
       store: createStore(database),
       tokenTexts: new TokenTexts("/nowhere", silentLogger()),
       askForFrames: () => assert.fail("not asked for"),
-      askLedger: () => assert.fail("not asked for"),
+      askLedger: () => assert.fail("nobody asks for it"),
       health: () => assert.fail("not asked for"),
       intakeCounts: () => ({}),
       jaegerUrl: undefined,

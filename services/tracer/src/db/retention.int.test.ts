@@ -4,12 +4,12 @@ import type { Slot } from "@hone/core";
 import { type Database, migrate, openDatabase, query, sql } from "@hone/storage";
 import { startPostgres } from "@hone/testing";
 import { NO_WORDS } from "../domain/search/rollout-texts.ts";
-import { listRollouts } from "./list-rollouts.ts";
 import { migrations } from "./migrations.ts";
 import { readPieces } from "./read-spans.ts";
 import { enforceRetention } from "./retention.ts";
-import { writeRollouts, writeTrainings } from "./write/write-rollouts.ts";
-import { writeSpans } from "./write/write-spans.ts";
+import { listRollouts } from "./rollouts/list-rollouts.ts";
+import { writeRollouts, writeTrainings } from "./rollouts/write-rollouts.ts";
+import { writeSpans } from "./write-spans.ts";
 
 describe("enforceRetention()", { timeout: 60_000 }, () => {
   let postgres: Awaited<ReturnType<typeof startPostgres>>;

@@ -2,13 +2,13 @@
 
 import type { Database } from "@hone/storage";
 import type { TracerStore } from "../domain/ports.ts";
-import { readCommonTasks, readTaskRollouts } from "./compare-runs.ts";
-import { listRollouts } from "./list-rollouts.ts";
 import { addNote, exportNotes, readNotes, removeNote } from "./notes.ts";
-import { readCost } from "./read-cost.ts";
-import { areRolloutsRemoved, readRollout, readRolloutCounts } from "./read-rollouts.ts";
 import { readRefusals, readRevisions, readRun, readRuns, readStep, readSteps } from "./read-runs.ts";
 import { areSpansRemoved, readPieces, readStepSpans } from "./read-spans.ts";
+import { readCommonTasks, readTaskRollouts } from "./rollouts/compare-runs.ts";
+import { listRollouts } from "./rollouts/list-rollouts.ts";
+import { readCost } from "./rollouts/read-cost.ts";
+import { areRolloutsRemoved, readRollout, readRolloutCounts } from "./rollouts/read-rollouts.ts";
 
 export function createStore(database: Database): TracerStore {
   return {

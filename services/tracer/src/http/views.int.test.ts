@@ -1,24 +1,11 @@
-/**
- * Tests the views of chats, search, comparison, notes, costs and control in a real browser: by pointer, by keyboard alone, on a narrow
- * screen, and with texts that were written to do harm.
- */
+/** Tests the views of chats, search, comparison, notes, costs and control in a real browser. */
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { create } from "@bufbuild/protobuf";
-import { publishStored, RewardGiver, RunControl, respond, subjects } from "@hone/messaging";
-import { RewardReplySchema, RewardRequestSchema, RewardResult } from "@hone/proto-gen/judge";
-import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
-import { ControlReplySchema, ControlRequestSchema } from "@hone/proto-gen/run";
-import type { RunningService } from "@hone/service-kit";
 import { eventually } from "@hone/testing";
-import type { Browser, BrowserContext, Page } from "playwright-core";
-import { chatEpisode } from "../testing/chat-episode.ts";
-import { findChromium, launchChromium } from "../testing/find-chromium.ts";
-import { ATTACKS, OWNED } from "../testing/hostile-texts.ts";
-import { publishSampleRun } from "../testing/sample-run.ts";
-import { startStack, type TracerStack } from "../testing/stack.ts";
-import { storeWaitingRollout } from "../testing/waiting-rollout.ts";
+import type { Page } from "playwright-core";
+import { findChromium } from "../testing/find-chromium.ts";
+import { ATTACKS, CHAT, RUN, startViews, type ViewsStack, WAITING } from "../testing/views-stack.ts";
 
 const chromium = await findChromium(process.env.HONE_CHROMIUM);
 const skip =
@@ -27,89 +14,18 @@ const skip =
     : false;
 if (skip !== false) console.warn(`SKIPPED: the views are not tested in a browser, as there is ${skip}`);
 
-const TOKEN = "the-token-of-the-page-0123456789";
-const RUN = "/runs/frozen-lake-1";
-const CHAT = `${RUN}/rollouts/eval.40.5.1`;
-const HOSTILE = `${RUN}/rollouts/eval.40.6.0`;
-const WAITING = `${RUN}/waiting/train.41.0.0`;
 describe("the page's views in a browser", { timeout: 240_000, skip }, () => {
-  let stack: TracerStack;
-  let tracer: RunningService;
-  let browser: Browser;
-  let context: BrowserContext;
+  let views: ViewsStack;
   let page: Page;
-  let complaints: string[];
-  const asked: string[] = [];
 
   before(async () => {
-    stack = await startStack(Date.now() - 100_000);
-    const onError = (error: unknown) => {
-      throw error;
-    };
-    for (const verb of [RunControl.pause, RunControl.cancel]) {
-      respond(stack.bus, subjects.runControl(verb, "*"), ControlRequestSchema, ControlReplySchema, {
-        handle: ({ message, reply }) => {
-          asked.push(`${verb} ${message.runId}`);
-          return reply(create(ControlReplySchema, {}));
-        },
-        onError,
-      });
-    }
-    respond(stack.bus, subjects.judgeReward(RewardGiver.page), RewardRequestSchema, RewardReplySchema, {
-      handle: ({ message, reply }) => {
-        asked.push(`reward ${message.value} ${message.judge} ${message.reason}`);
-        return reply(create(RewardReplySchema, { result: RewardResult.TAKEN }));
-      },
-      onError,
-    });
-    // Without a token at first, as the sample run's spans come without one.
-    const open = await stack.startTracer();
-    await publishSampleRun(stack.bus, stack.run, open.http.url);
-    await publishSampleRun(stack.bus, { ...stack.run, runId: "frozen-lake-2" }, undefined);
-    const { runId } = stack.run;
-    for (const [task, index, texts] of [
-      [5, 0, undefined],
-      [5, 1, undefined],
-      [6, 0, (answer: string) => `${answer}\n${ATTACKS}`],
-    ] as const) {
-      const scored = chatEpisode(runId, { split: "eval", step: 40, task, index }, texts);
-      if (task === 6 && scored.episode?.task !== undefined) {
-        scored.episode.task.id = `<img src=x onerror="${OWNED}">\u202e`;
-        scored.episode.reason = ATTACKS.slice(0, 2_000);
-        const [score] = scored.scores;
-        if (score !== undefined) score.reason = ATTACKS.slice(0, 1_900);
-      }
-      await publishStored(stack.bus, subjects.rolloutScored(runId), ScoredEpisodeSchema, scored);
-    }
-    await stack.stored();
-    await storeWaitingRollout(stack);
-    await open.stop();
-    tracer = await stack.startTracer({
-      HONE_TRACER_TOKEN: TOKEN,
-      HONE_TRACER_PRICE_PER_HOUR: "2.40",
-      HONE_TRACER_CURRENCY: "EUR",
-    });
-    browser = await launchChromium(chromium ?? "");
-    context = await browser.newContext({ viewport: { width: 1_280, height: 900 }, locale: "en-US" });
-    page = await context.newPage();
-    complaints = [];
-    page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
-    });
-    page.on("pageerror", (error) => complaints.push(error.message));
-    page.on("request", (request) => {
-      if (!request.url().startsWith(tracer.http.url)) complaints.push(`asks ${request.url().slice(0, 100)}`);
-    });
-    await page.goto(`${tracer.http.url}/?token=${TOKEN}`);
+    views = await startViews(chromium ?? "");
+    page = views.page;
   });
-  after(async () => {
-    await browser?.close();
-    await tracer?.stop();
-    await stack?.[Symbol.asyncDispose]();
-  });
+  after(() => views?.[Symbol.asyncDispose]());
 
-  const open = (place: string) => page.goto(`${tracer.http.url}${place}`);
-  const look = async <T>(expression: string, of: Page = page) => (await of.evaluate(expression)) as T;
+  const open = (place: string) => views.open(place);
+  const look = <Value>(expression: string, of?: Page) => views.look<Value>(expression, of);
 
   test("shows a turn as a chat, with folded thoughts, cards of calls and results, and its branches as a tree", async () => {
     await open(CHAT);
@@ -149,37 +65,6 @@ describe("the page's views in a browser", { timeout: 240_000, skip }, () => {
     assert.equal(await page.locator("#turn-0 .tokens").isVisible(), false);
   });
 
-  test("hostile texts stay texts in every view", async () => {
-    const places = [
-      HOSTILE,
-      RUN,
-      `${RUN}?q=click`,
-      "/search?q=script",
-      `/compare?runs=frozen-lake-1&split=eval&task=${encodeURIComponent(`<img src=x onerror="${OWNED}">\u202e`)}`,
-    ];
-    for (const place of places) {
-      await open(place);
-      await page.locator(".chat-message, .rollouts tbody tr").first().waitFor();
-      await page.waitForTimeout(200);
-      const counts = await look<Record<string, number>>(`({
-        markup: document.querySelectorAll("#view script, #view iframe, #view img, #view style, #view [onload], #view [onerror], #view [onmouseover], #view [style*=visibility]").length,
-        links: [...document.querySelectorAll("#view a")].filter(({ href }) => !href.startsWith(location.origin)).length,
-        controls: [...document.querySelector("#view").innerText].filter((letter) => /[\\u0000-\\u0008\\u001b\\u009b\\u202a-\\u202e\\u2066-\\u2069]/.test(letter)).length,
-      })`);
-      assert.deepEqual(counts, { markup: 0, links: 0, controls: 0 }, place);
-      assert.doesNotMatch(await page.title(), /owned/);
-      assert.ok((await look<number>("document.documentElement.scrollWidth - innerWidth")) <= 0, place);
-    }
-    await open(HOSTILE);
-    const chat = page.locator("#turn-0 .chat");
-    await chat.waitFor();
-    assert.match(await chat.innerText(), /\\u202egnp\.exe/);
-    // A long text is cut until somebody wants all of it.
-    const more = page.getByRole("button", { name: /^Show all 3\d\d,\d\d\d characters/ }).first();
-    await more.click();
-    assert.ok((await look<number>("document.querySelector('#turn-0 .chat').textContent.length")) > 300_000);
-  });
-
   test("finds rollouts by their words, keeps search and sort in the address, and leads to the place", async () => {
     await open(RUN);
     const rows = page.locator(".rollouts tbody tr[data-excerpt]");
@@ -203,7 +88,11 @@ describe("the page's views in a browser", { timeout: 240_000, skip }, () => {
     await page.locator("#turn-1[data-found]").waitFor();
     await open(`${RUN}?q=!!`);
     await page.getByText("the query has no word that must occur").waitFor();
-    complaints = complaints.filter((complaint) => !/400/.test(complaint));
+    views.complaints.splice(
+      0,
+      views.complaints.length,
+      ...views.complaints.filter((complaint) => !/400/.test(complaint)),
+    );
   });
 
   test("compares runs: curves over each other, settings that differ, the same task side by side", async () => {
@@ -251,7 +140,7 @@ describe("the page's views in a browser", { timeout: 240_000, skip }, () => {
       await note.innerText(),
       /Ada\s+turn 2\s+just now\s+score 0\.75[\s\S]*It is right\. <script>/,
     );
-    const exported = await context.request.get(`${tracer.http.url}/api/notes.jsonl?run=frozen-lake-1`);
+    const exported = await views.context.request.get(`${views.url}/api/notes.jsonl?run=frozen-lake-1`);
     assert.equal((JSON.parse((await exported.text()).trim()) as { score: number }).score, 0.75);
     await notes.getByRole("button", { name: "Remove" }).click();
     await page.keyboard.press("Escape");
@@ -288,11 +177,11 @@ describe("the page's views in a browser", { timeout: 240_000, skip }, () => {
     await page.getByRole("button", { name: "Cancel", exact: true }).click();
     await page.getByRole("dialog").getByText("cannot be resumed").waitFor();
     await page.getByRole("button", { name: "Back" }).click();
-    assert.deepEqual(asked, []);
+    assert.deepEqual(views.asked, []);
     await page.getByRole("button", { name: "Pause", exact: true }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Pause" }).click();
     await page.getByText("Pause was requested.").waitFor();
-    assert.deepEqual(asked.splice(0), ["pause frozen-lake-1"]);
+    assert.deepEqual(views.asked.splice(0), ["pause frozen-lake-1"]);
     await page.locator("#waiting").getByRole("link", { name: "train.41.0.0" }).click();
     await page.waitForURL(`**${WAITING}`);
     await page.getByText(/time for its reward for another 5\d min/).waitFor();
@@ -301,95 +190,10 @@ describe("the page's views in a browser", { timeout: 240_000, skip }, () => {
     await page.getByRole("button", { name: "Give the reward" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Give the reward" }).click();
     await page.waitForURL(`**${RUN}`);
-    assert.deepEqual(asked.splice(0), ["reward 0.5 people polite"]);
-  });
-
-  test("is usable by the keyboard alone", async () => {
-    await open("/");
-    await page.locator(".run-row").first().waitFor();
-    const focused = () =>
-      look<string>(
-        "(document.activeElement.getAttribute('aria-label') ?? document.activeElement.innerText ?? '').slice(0, 60)",
-      );
-    /** Presses the tab key until something has the focus. */
-    const tabTo = async (wanted: RegExp) => {
-      for (let presses = 0; presses < 120; presses++) {
-        await page.keyboard.press("Tab");
-        const text = await focused();
-        if (!wanted.test(text)) continue;
-        const outline = await look<string>("getComputedStyle(document.activeElement).outlineStyle");
-        assert.notEqual(outline, "none", `${text} does not show that it has the focus`);
-        return;
-      }
-      assert.fail(`${wanted} was not reached by the tab key; the last is "${await focused()}"`);
-    };
-    await tabTo(/^Skip to content/);
-    await tabTo(/^Search$/);
-    await page.keyboard.press("Enter");
-    await page.waitForURL(/\/search$/);
-    await page.locator(".search-input:focus").waitFor();
-    await page.keyboard.type("timetable");
-    await page.locator(".excerpt").first().waitFor();
-    await tabTo(/^Reward$/);
-    await page.keyboard.press("Enter");
-    await eventually("the sort", async () => /sort=reward/.test(page.url()));
-    await tabTo(/^eval\.40/);
-    await page.keyboard.press("Enter");
-    await page.locator("#turn-0").waitFor();
-    await tabTo(/^All turns/);
-    await tabTo(/Sample 1/);
-    await page.keyboard.press("Enter");
-    assert.equal(await page.locator("#turn-1").isVisible(), false);
-    await tabTo(/^Thoughts/);
-    await page.keyboard.press("Enter");
-    assert.equal(await page.locator("#turn-0 .chat-thought .chat-text").isVisible(), true);
-    await tabTo(/^Tokens of turn 1/);
-    await page.keyboard.press("ArrowRight");
-    await page.locator(".token-card").waitFor();
-    await tabTo(/^Note$/);
-    await page.keyboard.type("written without a pointer");
-    await tabTo(/^Add note/);
-    await page.keyboard.press("Enter");
-    await page.locator(".note", { hasText: "written without a pointer" }).waitFor();
-    await tabTo(/^Remove/);
-    await page.keyboard.press("Enter");
-    await page.getByRole("dialog").waitFor();
-    await tabTo(/^Remove/);
-    await page.keyboard.press("Enter");
-    await eventually("the note to be gone", async () => (await page.locator(".note").count()) === 0);
-  });
-
-  test("no view scrolls sideways at a width of 390 pixels, in light and dark", async () => {
-    const places = [
-      "/",
-      RUN,
-      `${RUN}?q=timetable`,
-      CHAT,
-      HOSTILE,
-      WAITING,
-      "/search?q=train",
-      "/compare?runs=frozen-lake-1,frozen-lake-2&task=frozen_lake%3A1281",
-      `${RUN}/rollouts/train.40.1.3/trace`,
-    ];
-    for (const colorScheme of ["light", "dark"] as const) {
-      const narrow = await context.newPage();
-      await narrow.setViewportSize({ width: 390, height: 844 });
-      await narrow.emulateMedia({ colorScheme });
-      for (const place of places) {
-        await narrow.goto(`${tracer.http.url}${place}`);
-        await narrow.locator("#view h1").first().waitFor();
-        await narrow.waitForTimeout(400);
-        const wide = await look<string[]>(
-          `document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll("body *")].filter((element) => element.getBoundingClientRect().right > innerWidth + 1).slice(0, 4).map(({ tagName, className }) => tagName + "." + className)`,
-          narrow,
-        );
-        assert.deepEqual(wide, [], `${place} in ${colorScheme}`);
-      }
-      await narrow.close();
-    }
+    assert.deepEqual(views.asked.splice(0), ["reward 0.5 people polite"]);
   });
 
   test("the browser complained about nothing", () => {
-    assert.deepEqual(complaints, []);
+    assert.deepEqual(views.complaints, []);
   });
 });

@@ -7,7 +7,7 @@ import type { EventSinkName } from "@hone/messaging";
 import type { Database } from "@hone/storage";
 import type { Logger } from "@hone/telemetry";
 import type { TracerConfig } from "../config.ts";
-import { writeEvents } from "../db/write/write-events.ts";
+import { writeEvents } from "../db/write-events.ts";
 import type { EventSink } from "../domain/event-sink.ts";
 import { MlflowClient } from "./mlflow/mlflow-client.ts";
 import { mlflowSink } from "./mlflow/mlflow-sink.ts";

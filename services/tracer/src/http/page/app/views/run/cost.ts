@@ -6,7 +6,7 @@
 import { read, runPath } from "../../api.ts";
 import type { CostAnswer, Series } from "../../api-types.ts";
 import { type Child, h, replace } from "../../dom.ts";
-import { count, duration, milliseconds, number, percent } from "../../format.ts";
+import { count, duration, milliseconds, percent } from "../../format.ts";
 import { tableHead, tile } from "../parts.ts";
 
 /** The newest steps, one row each. */
@@ -208,6 +208,8 @@ function at({ metrics }: Series, row: number, metric: string): number {
 }
 
 function money(amount: number, { currency }: NonNullable<CostAnswer["price"]>): string {
-  if (amount > 0 && amount < 0.01) return `${number(amount, 2)} ${currency}`;
+  // Two digits of an amount below a hundredth, such as 0.00033.
+  if (amount > 0 && amount < 0.01)
+    return `${amount.toFixed(Math.min(12, 1 - Math.floor(Math.log10(amount))))} ${currency}`;
   return amount.toLocaleString(undefined, { style: "currency", currency });
 }

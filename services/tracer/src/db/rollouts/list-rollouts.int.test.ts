@@ -8,14 +8,14 @@ import { type ScoredEpisode, ScoredEpisodeSchema } from "@hone/proto-gen/rollout
 import { type Database, migrate, openDatabase, query, sql } from "@hone/storage";
 import { silentLogger } from "@hone/telemetry";
 import { startPostgres } from "@hone/testing";
-import { ROLLOUT_SORTS, type RolloutFilter } from "../domain/ports.ts";
-import { rolloutRecordOf } from "../domain/rollout-record.ts";
-import { searchQueryOf } from "../domain/search/words.ts";
-import { chatEpisode } from "../testing/chat-episode.ts";
+import { ROLLOUT_SORTS, type RolloutFilter } from "../../domain/ports.ts";
+import { rolloutRecordOf } from "../../domain/rollout-record.ts";
+import { searchQueryOf } from "../../domain/search/words.ts";
+import { chatEpisode } from "../../testing/chat-episode.ts";
+import { migrations } from "../migrations.ts";
 import { indexWords } from "./index-words.ts";
 import { listRollouts } from "./list-rollouts.ts";
-import { migrations } from "./migrations.ts";
-import { writeRollouts, writeTrainings } from "./write/write-rollouts.ts";
+import { writeRollouts, writeTrainings } from "./write-rollouts.ts";
 
 const RUN = "trains-1";
 

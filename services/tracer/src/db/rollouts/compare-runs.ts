@@ -1,8 +1,8 @@
 /** Reads what several runs have in common: the tasks that they played. */
 
 import { type Database, query, sql } from "@hone/storage";
-import type { CommonTask, TaskRollout } from "../domain/ports.ts";
-import { READ_DEADLINE_MS } from "./read-deadline.ts";
+import type { CommonTask, TaskRollout } from "../../domain/ports.ts";
+import { READ_DEADLINE_MS } from "../read-deadline.ts";
 
 const READ = { isRepeatable: true, deadlineMs: READ_DEADLINE_MS } as const;
 const MAX_TASKS = 100;

@@ -1,8 +1,8 @@
 /** Stores pieces of traces without decoding them. */
 
 import { type Database, query, sql } from "@hone/storage";
-import type { TracePiece } from "../../domain/otlp/split-by-trace.ts";
-import { base64Of, recordsOf } from "../records.ts";
+import type { TracePiece } from "../domain/otlp/split-by-trace.ts";
+import { base64Of, recordsOf } from "./records.ts";
 
 /** Writes all of them or none. The pieces of one trace become one row, as concatenated protobuf messages are one message. */
 export async function writeSpans(database: Database, pieces: readonly TracePiece[]): Promise<void> {

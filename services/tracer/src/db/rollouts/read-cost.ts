@@ -2,8 +2,8 @@
 
 import { Outcome, Split } from "@hone/core";
 import { type Database, query, sql } from "@hone/storage";
-import type { StepTokens } from "../domain/ports.ts";
-import { READ_DEADLINE_MS } from "./read-deadline.ts";
+import type { StepTokens } from "../../domain/ports.ts";
+import { READ_DEADLINE_MS } from "../read-deadline.ts";
 
 /** The newest steps; more would take longer than somebody who looks at a run waits. */
 const MAX_STEPS = 40;

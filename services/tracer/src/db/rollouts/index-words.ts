@@ -8,9 +8,9 @@ import { pause } from "@hone/core";
 import { ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { type Database, query, sql } from "@hone/storage";
 import type { Logger } from "@hone/telemetry";
-import { NO_WORDS, type RolloutWords, rolloutWordsOf } from "../domain/search/rollout-texts.ts";
-import { recordsOf } from "./records.ts";
-import { wordColumns, wordVector } from "./write/write-rollouts.ts";
+import { NO_WORDS, type RolloutWords, rolloutWordsOf } from "../../domain/search/rollout-texts.ts";
+import { recordsOf } from "../records.ts";
+import { wordColumns, wordVector } from "./write-rollouts.ts";
 
 /** Some megabytes of long episodes. */
 const BATCH = 64;

@@ -7,8 +7,8 @@
  */
 
 import { type Database, type Queryable, sql, transaction } from "@hone/storage";
-import type { RunFact } from "../../domain/run-event.ts";
-import { evaluations, refusals, runs, steps } from "../schema.ts";
+import type { RunFact } from "../domain/run-event.ts";
+import { evaluations, refusals, runs, steps } from "./schema.ts";
 
 type Fact<Kind extends RunFact["kind"]> = Extract<RunFact, { kind: Kind }>;
 

@@ -1,8 +1,8 @@
 /** Reads rollouts. */
 
 import { and, asc, type Database, eq, query, sql } from "@hone/storage";
-import { READ_DEADLINE_MS } from "./read-deadline.ts";
-import { removals, rollouts, trainings } from "./schema.ts";
+import { READ_DEADLINE_MS } from "../read-deadline.ts";
+import { removals, rollouts, trainings } from "../schema.ts";
 
 const READ = { isRepeatable: true, deadlineMs: READ_DEADLINE_MS } as const;
 

@@ -9,11 +9,11 @@
  */
 
 import { type Database, query, type SQL, sql, transaction } from "@hone/storage";
-import type { RolloutFilter, RolloutPage, RolloutSort } from "../domain/ports.ts";
-import { TextPlace } from "../domain/search/rollout-texts.ts";
-import { READ_DEADLINE_MS } from "./read-deadline.ts";
+import type { RolloutFilter, RolloutPage, RolloutSort } from "../../domain/ports.ts";
+import { TextPlace } from "../../domain/search/rollout-texts.ts";
+import { READ_DEADLINE_MS } from "../read-deadline.ts";
+import { rollouts, trainings } from "../schema.ts";
 import { rolloutRow, sameRollout } from "./read-rollouts.ts";
-import { rollouts, trainings } from "./schema.ts";
 
 /** What each sort compares; several values are compared one after another. */
 const KEYS: Readonly<Record<RolloutSort, readonly SQL[]>> = {

@@ -1,8 +1,8 @@
 /** Stores the published states of runs; an older revision changes nothing. */
 
 import { type Database, sql, transaction } from "@hone/storage";
-import type { PublishedState } from "../../domain/ports.ts";
-import { runs } from "../schema.ts";
+import type { PublishedState } from "../domain/ports.ts";
+import { runs } from "./schema.ts";
 
 /** Writes all of them or none. */
 export async function writeStates(database: Database, states: readonly PublishedState[]): Promise<void> {
