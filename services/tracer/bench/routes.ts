@@ -41,6 +41,10 @@ export const API_ROUTES: readonly string[] = [
   "/compare/tasks?runs=large-1",
   "/compare/task?runs=large-1,other-2&taskId=task:17",
   "/rollouts?limit=25&q=left",
+  "/rollouts?limit=25&q=left&sort=reward",
+  "/rollouts?limit=25&sort=time",
+  "/rollouts?limit=25&sort=task",
+  "/rollouts?limit=25&sort=advantage",
   "/rollouts?limit=25&q=%22number%205000%22",
 ];
 
