@@ -259,11 +259,7 @@ for (const profile of PROFILES) {
         ({ kind, metadata }) => kind === "NetworkPolicy" && metadata.name === `${RELEASE}-agent-rollout`,
       );
       const peers = (policy?.spec.ingress ?? []).flatMap((rule: Manifest) => rule.from);
-      const byProfile: Record<string, string[]> = {
-        hardened: ["agents", "monitoring"],
-        observability: ["monitoring"],
-      };
-      const allowed = byProfile[profile] ?? [];
+      const allowed = { hardened: ["agents", "monitoring"], observability: ["monitoring"] }[profile] ?? [];
       assert.deepEqual(
         peers.map((peer: Manifest) => peer.namespaceSelector.matchLabels["kubernetes.io/metadata.name"]),
         allowed,
