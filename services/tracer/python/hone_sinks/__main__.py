@@ -11,7 +11,6 @@ from .errors import SettingError
 from .follower import Follower
 from .settings import Settings, process_environment, read_settings
 
-
 # The chart's probes look at the time of this file: it is touched while the event loop turns.
 ALIVE = "alive"
 _TOUCH_EVERY_S = 5

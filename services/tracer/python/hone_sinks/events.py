@@ -5,6 +5,7 @@ Events of runs: hone.run.v1.RunEvent, decoded by its descriptors.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,18 +57,18 @@ def decode_event(subject: str, sequence: int, data: bytes) -> Event | None:
     if message.run_id != run:
         return None
     kind = message.WhichOneof("kind")
-    about = {"sequence": sequence, "run": run, "time_ms": int(message.time_ms)}
+    about = partial(Event, sequence, run, int(message.time_ms))
     if kind == "accepted":
-        return Event(**about, kind="accepted", config_json=message.accepted.config_json)
+        return about(kind="accepted", config_json=message.accepted.config_json)
     if kind == "step_completed":
         step = message.step_completed
-        return Event(**about, kind="points", points=step_points(step.step, dict(step.metrics)))
+        return about(kind="points", points=step_points(step.step, dict(step.metrics)))
     if kind == "evaluated":
         done = message.evaluated
         points = evaluation_points(done.version, done.mode, dict(done.metrics))
-        return Event(**about, kind="points", points=points)
+        return about(kind="points", points=points)
     if kind == "ended":
-        return Event(**about, kind="ended", phase=_PHASES.get(message.ended.phase, "failed"))
+        return about(kind="ended", phase=_PHASES.get(message.ended.phase, "failed"))
     if kind == "resumed":
-        return Event(**about, kind="resumed")
+        return about(kind="resumed")
     return None

@@ -10,7 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-_TABLE = json.loads((Path(__file__).parents[2] / "src" / "sinks" / "metric-names.json").read_text(encoding="utf-8"))
+_TABLE = json.loads(
+    (Path(__file__).parents[2] / "src" / "sinks" / "metric-names.json").read_text(encoding="utf-8")
+)
 _NAMES: dict[str, str] = _TABLE["names"]
 _UNGROUPED: str = _TABLE["ungrouped"]
 _MILLISECONDS = re.compile(r"time/.+_ms", re.ASCII)
