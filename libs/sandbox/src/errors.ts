@@ -31,6 +31,30 @@ export class PackageError extends TerminalError {
   }
 }
 
+/** A container runtime cannot be reached, or did not do what it was asked to: no fault of the code in a container. */
+export class ContainerRuntimeError extends RetryableError {
+  /** @param runtime its socket. */
+  constructor(runtime: string, reason: string, options?: ErrorOptions) {
+    super("CONTAINER_RUNTIME", `Cannot use containers of ${runtime}: ${reason}`, options);
+  }
+}
+
+/** A run wants a container that the operator does not allow. */
+export class ContainerRefusedError extends TerminalError {
+  /** What is refused, such as `image`. */
+  readonly key: string;
+  readonly allowed: string;
+
+  constructor(key: string, value: unknown, allowed: string) {
+    super(
+      "CONTAINER_REFUSED",
+      `A container with ${key} ${JSON.stringify(value)} is refused; it must be ${allowed}`,
+    );
+    this.key = key;
+    this.allowed = allowed;
+  }
+}
+
 /** The sandbox was closed. */
 export class SandboxClosedError extends TerminalError {
   constructor() {

@@ -7,8 +7,19 @@
  * const result = await sandbox.run("print(6 * 7)", { timeMs: 5_000, maxOutputBytes: 10_000 }, signal);
  */
 
+export { type CommandEnd, type CommandOptions, Container } from "./containers/container.ts";
+export { ContainerHost, type ContainerHostOptions, type HeldContainer } from "./containers/container-host.ts";
+export type { ContainerSpec } from "./containers/container-spec.ts";
+export type { CommandOutput } from "./containers/output-collector.ts";
 export { defaultProcesses } from "./default-processes.ts";
-export { PackageError, SandboxClosedError, SandboxMissingError, SandboxUnavailableError } from "./errors.ts";
+export {
+  ContainerRefusedError,
+  ContainerRuntimeError,
+  PackageError,
+  SandboxClosedError,
+  SandboxMissingError,
+  SandboxUnavailableError,
+} from "./errors.ts";
 export { PackageFolder, type WantedPackage } from "./packages/package-folder.ts";
 export { type Wheel, WheelSet } from "./packages/wheel-set.ts";
 export type { ProcessGroupEnd, ProcessGroupOptions } from "./process-group.ts";

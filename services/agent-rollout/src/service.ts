@@ -52,6 +52,11 @@ async function start(context: ServiceContext<AgentRolloutConfig>): Promise<Servi
   const runs = await ActiveRuns.watch(bus, logger);
   const tokenizers = new Tokenizers(config.stateDir);
   const parts = openRolloutParts(config);
+  // Attempts before this process may have left containers behind. A runtime that does not answer stops no other work.
+  parts.containers?.sweep().then(
+    (numRemoved) => logger.info("containers of earlier processes were removed", { numRemoved }),
+    (error: unknown) => logger.warn("containers of earlier processes could not be removed", { error }),
+  );
   const publicUrl = config.sessionUrl ?? http.url;
   const sessions = new SessionHost(publicUrl);
   const episodes = new EpisodePool(publicUrl);

@@ -2,7 +2,7 @@
 
 import { BoundKeys, type CodeGate } from "@hone/config";
 import { InvalidInputError, parseJson } from "@hone/core";
-import type { PackageFolder, PythonSandbox } from "@hone/sandbox";
+import type { ContainerHost, PackageFolder, PythonSandbox } from "@hone/sandbox";
 import type { OutsideAccess } from "../tools/tool-config.ts";
 import { type AgentDefinition, agentNames, agentOf } from "./agent.ts";
 import type { ModuleExports } from "./agent-modules.ts";
@@ -33,6 +33,8 @@ export interface AgentCatalogOptions {
   readonly sandbox?: PythonSandbox;
   /** See {@link BuildContext}. @default there are none */
   readonly packages?: PackageFolder | undefined;
+  /** See {@link BuildContext}. @default there are none */
+  readonly containers?: ContainerHost | undefined;
 }
 
 /** Which agent, in which configuration. */
@@ -117,6 +119,7 @@ export class AgentCatalog {
       tools: modules?.exports.tools ?? {},
       outside: this.#options.outside,
       packages: this.#options.packages,
+      containers: this.#options.containers,
       ...(this.#options.sandbox !== undefined && { sandbox: this.#options.sandbox }),
       onClose: (close) => this.#opened.defer(close),
     });

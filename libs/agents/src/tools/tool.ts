@@ -7,7 +7,7 @@
  */
 
 import type { BoundKeys, CodeGate } from "@hone/config";
-import type { PackageFolder, PythonSandbox } from "@hone/sandbox";
+import type { ContainerHost, PackageFolder, PythonSandbox } from "@hone/sandbox";
 import type { z } from "zod";
 import type { AgentTask } from "../definitions/agent-task.ts";
 import { Registry } from "../definitions/registry.ts";
@@ -85,6 +85,8 @@ export interface ToolBuildContext {
   readonly sandbox?: PythonSandbox;
   /** Packages that the operator lets such code use. @default there are none */
   readonly packages?: PackageFolder | undefined;
+  /** Makes containers, where the operator allows them. @default there are none */
+  readonly containers?: ContainerHost | undefined;
   /** Registers a function that is called when the agent is no longer used, to release what was opened. */
   readonly onClose: (close: () => Promise<void>) => void;
 }

@@ -26,6 +26,8 @@ import { logNormalMs, SlowEnvironment } from "./environments/slow-environment.ts
 import { Sokoban, sokobanConfigSchema } from "./environments/sokoban/sokoban.ts";
 import { TextHouse, textHouseConfigSchema } from "./environments/text-house/text-house.ts";
 import { WebShop, webshopConfigSchema } from "./environments/webshop/webshop.ts";
+import { containerConfigSchema } from "./tools/container/config.ts";
+import { makeContainerTools } from "./tools/container/container-tools.ts";
 import { makeMathRewardTool, mathRewardConfigSchema } from "./tools/math-reward.ts";
 import { makeExecutePythonTool, makePythonTool, pythonConfigSchema } from "./tools/python.ts";
 
@@ -78,6 +80,7 @@ register(OutsideAgent.swarm, swarmAgent);
 
 registerTool("calculator", { configSchema: calculatorConfigSchema, create: makeCalculator });
 registerTool("python", { configSchema: pythonConfigSchema, create: makePythonTool });
+registerTool("container", { configSchema: containerConfigSchema, create: makeContainerTools });
 registerTool("execute_python", { configSchema: pythonConfigSchema, create: makeExecutePythonTool });
 registerTool("mathlighteval_reward", { configSchema: mathRewardConfigSchema, create: makeMathRewardTool });
 registerTool("search", {

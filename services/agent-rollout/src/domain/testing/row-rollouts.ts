@@ -98,7 +98,7 @@ export interface RunJobOptions {
   readonly sessions?: SessionHost;
   readonly outside?: OutsideAccess;
   /** What else agents are provided with. */
-  readonly provided?: Pick<AgentCatalogOptions, "packages">;
+  readonly provided?: Pick<AgentCatalogOptions, "packages" | "containers">;
   /** @default nothing is allowed */
   readonly gate?: CodeGate;
   readonly endpoints?: Endpoints;
