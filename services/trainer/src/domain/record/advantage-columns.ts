@@ -8,11 +8,19 @@ type AdvantageColumns = Pick<
   "shapedReward" | "whitening" | "clip" | "episode" | "turns" | "kl" | "taught" | "mean" | "scale"
 >;
 
-/** @returns what the record says; of a rollout whose origin is not known, everything is the episode's. */
-export function advantageColumns({ rollout, reward, origin, ...worth }: CreditedRollout): AdvantageColumns {
+/**
+ * @param places the tokens that the record has, in order; undefined = all.
+ * @returns what the record says; of a rollout whose origin is not known, everything is the episode's.
+ */
+export function advantageColumns(
+  { rollout, reward, origin, ...worth }: CreditedRollout,
+  places?: readonly number[],
+): AdvantageColumns {
   const made = origin?.made ?? worth;
   const { turns = 0, kl = 0, mean, scale } = made.parts ?? {};
   const count = rolloutTokenCount(rollout);
+  const of = (values: number | ArrayLike<number>) =>
+    places === undefined || typeof values === "number" ? values : places.map((place) => values[place]!);
   const all = tokensOfAdvantage(rollout, made);
   const episode = Float64Array.from(
     { length: count },
@@ -22,11 +30,11 @@ export function advantageColumns({ rollout, reward, origin, ...worth }: Credited
     shapedReward: origin?.shapedReward ?? reward,
     whitening: origin?.shaping.whitening,
     clip: origin?.shaping.clip,
-    episode: columnOf(episode),
-    turns: columnOf(turns),
-    kl: columnOf(kl),
-    taught: columnOf(origin?.taught ?? 0),
-    mean: mean === undefined ? undefined : columnOf(mean),
+    episode: columnOf(of(episode)),
+    turns: columnOf(of(turns)),
+    kl: columnOf(of(kl)),
+    taught: columnOf(of(origin?.taught ?? 0)),
+    mean: mean === undefined ? undefined : columnOf(of(mean)),
     scale,
   };
 }

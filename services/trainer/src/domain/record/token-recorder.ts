@@ -203,11 +203,11 @@ function keep(
   passes.set(epoch, ofEpoch.set(sample, { minibatch, numbers }));
 }
 
-/** The record of a rollout; undefined where no update trained it. */
+/** The record of a rollout, of those of its samples that were trained; undefined where no update trained one. */
 function finished(credited: CreditedRollout, { columns, passes }: KeptRollout): RolloutTokens | undefined {
   const { rollout, reward } = credited;
   const samples = rollout.samples.filter((sample) => columns.has(sample));
-  if (samples.length < rollout.samples.length || samples.length === 0) return undefined;
+  if (samples.length === 0) return undefined;
   const planned = samples.map((sample) => columns.get(sample)!);
   const behaviourLogprobs = joined(samples.map(({ logprobs }) => logprobs));
   const oldLogprobs = joined(planned.map((each) => each.oldLogprobs));
@@ -215,8 +215,8 @@ function finished(credited: CreditedRollout, { columns, passes }: KeptRollout): 
   return {
     slot: rollout.slot,
     reward,
-    ...advantageColumns(credited),
-    sampleTokens: samples.map(sampledTokenCount),
+    ...advantageColumns(credited, trainedPlaces(rollout.samples, columns)),
+    sampleTokens: rollout.samples.map((sample) => (columns.has(sample) ? sampledTokenCount(sample) : 0)),
     tokenIds: Uint32Array.from(samples.flatMap(({ tokenIds }, i) => places[i]!.map((at) => tokenIds[at]!))),
     positions: Uint32Array.from(places.flat()),
     behaviourLogprobs,
@@ -270,4 +270,17 @@ function joined(parts: readonly ArrayLike<number>[]): Float32Array {
 
 function positionsOf(lossMask: Uint8Array): number[] {
   return Array.from(lossMask.keys()).filter((at) => lossMask[at] === 1);
+}
+
+/** Which of the rollout's sampled tokens are in samples that were trained; undefined = all. */
+function trainedPlaces(
+  samples: readonly Sample[],
+  trained: ReadonlyMap<Sample, unknown>,
+): readonly number[] | undefined {
+  if (samples.every((sample) => trained.has(sample))) return undefined;
+  let next = 0;
+  return samples.flatMap((sample) => {
+    const places = Array.from({ length: sampledTokenCount(sample) }, () => next++);
+    return trained.has(sample) ? places : [];
+  });
 }
