@@ -18,7 +18,9 @@ describe("linesFromTracer()", () => {
   const read = async (signal = new AbortController().signal) => {
     const { port } = server.address() as AddressInfo;
     const place = { pageUrl: `http://127.0.0.1:${port}`, token: "secret", signal };
-    return Array.fromAsync(linesFromTracer(place, "/api/notes.jsonl"));
+    const lines: string[] = [];
+    for await (const line of linesFromTracer(place, "/api/notes.jsonl")) lines.push(line);
+    return lines;
   };
 
   test("joins lines that come in pieces, also within a character", async () => {
