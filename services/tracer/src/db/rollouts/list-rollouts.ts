@@ -84,8 +84,8 @@ async function fewWithWords(
     database,
     async (tx) => {
       // So that it is the index of words that is read, whatever the database guesses.
-      await tx.execute(sql`set local enable_seqscan = off`);
-      await tx.execute(sql`set local enable_indexscan = off`);
+      await tx.execute(sql`
+        select set_config('enable_seqscan', 'off', true), set_config('enable_indexscan', 'off', true)`);
       return tx.execute<{ id: string }>(sql`
         select id from rollouts where ${found} ${runId === undefined ? sql`` : sql`and run_id = ${runId}`}
         limit ${MAX_LOOKED_UP + 1}`);
