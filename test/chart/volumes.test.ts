@@ -129,6 +129,39 @@ describe("volumes", { skip }, () => {
     assert.ok(!bare.containers[0].env.some(({ name }: Manifest) => name === "HONE_SANDBOX_PACKAGES"));
   });
 
+  test("the socket of a container runtime is in no pod unless values name it, and then in that of agent-rollout alone", async () => {
+    const socketsOf = (manifests: readonly Manifest[]) =>
+      podsOf(manifests).flatMap(({ component, spec }) =>
+        (spec.volumes ?? [])
+          .filter(({ hostPath }: Manifest) => hostPath !== undefined)
+          .map(({ hostPath }: Manifest) => [component, hostPath.path, hostPath.type]),
+      );
+    for (const profile of PROFILES) assert.deepEqual(socketsOf(await manifestsOf(profile)), [], profile);
+    const manifests = await render(program, {
+      set: [
+        "agentRollout.containers.socketPath=/run/user/1000/podman/podman.sock",
+        "agentRollout.containers.group=988",
+        "agentRollout.containers.images={swe/*,python:3}",
+      ],
+    });
+    assert.deepEqual(socketsOf(manifests), [
+      ["agent-rollout", "/run/user/1000/podman/podman.sock", "Socket"],
+    ]);
+    const { spec } =
+      podsOf(manifests).find(({ component }) => component === "agent-rollout") ?? assert.fail();
+    assert.deepEqual(spec.securityContext.supplementalGroups, [988]);
+    const settingOf = (variable: string) =>
+      spec.containers[0].env.find(({ name }: Manifest) => name === variable)?.value;
+    assert.equal(settingOf("HONE_CONTAINER_IMAGES"), "swe/*,python:3");
+    assert.deepEqual(["HONE_CONTAINERS", "HONE_CONTAINER_MEMORY_MIB", "HONE_CONTAINER_CPUS"].map(settingOf), [
+      "16",
+      "2048",
+      "2",
+    ]);
+    const mount = spec.containers[0].volumeMounts.find(({ name }: Manifest) => name === "containers");
+    assert.equal(mount.mountPath, settingOf("HONE_CONTAINER_SOCKET"));
+  });
+
   test("without a claim for models, each pod has its own cache", async () => {
     const manifests = await render(program, { set: ["storage.models.size="] });
     assert.deepEqual(claimsMounted(manifests).get("trainer"), ["hone-state"]);

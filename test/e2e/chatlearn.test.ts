@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
+import { makeWheel } from "@hone/sandbox/testing";
 import { temporaryFolder } from "@hone/testing";
 import { TOOL_TEMPLATE } from "@hone/tokenizer/testing";
 import { startStack, type TestStack } from "../support/stack.ts";
@@ -12,7 +13,9 @@ import { saveTinyModel } from "../support/tiny-model.ts";
 /* A file of rows with its agent's YAML file, as users of ChatLearn have them, played by a model that is behind a URL. */
 
 const MAX_CONTEXT_TOKENS = 8_192;
-const PROGRAM = "total = sum(range(1, 9))\nprint(total)";
+/** It uses a package of the operator's folder. */
+const PROGRAM = "import tiny\nprint(tiny.add_up(1, 8))";
+const TINY = "def add_up(first, last):\n    return sum(range(first, last + 1))\n";
 /** Rows in the form in which ChatLearn's programs write them, with their names of agents, tools and files. */
 const ROWS = [
   {
@@ -29,7 +32,7 @@ const ROWS = [
   },
   {
     agent_name: "mathcode_agent",
-    agent_cfg_path: "template/agent/math_eval.yaml",
+    agent_cfg_path: "template/agent/math_code.yaml",
     data_source: "openai/gsm8k",
     prompt: [
       { role: "system", content: "Compute with execute_python, and box the result." },
@@ -108,6 +111,16 @@ describe("rows that were made for ChatLearn's agents", { timeout: 240_000 }, () 
       path.join(files, "template", "agent", "math_eval.yaml"),
       "max_total_token_length: 32768\nmax_ai_message_turn: 3\n",
     );
+    await writeFile(
+      path.join(files, "template", "agent", "math_code.yaml"),
+      "max_ai_message_turn: 3\ntools: [{ name: execute_python, config: { timeMs: 60000, packages: [tiny] } }]\n",
+    );
+    const wheels = path.join(folder.path, "wheels");
+    await mkdir(wheels);
+    await writeFile(
+      path.join(wheels, "tiny-1.0-py3-none-any.whl"),
+      makeWheel({ files: { "tiny.py": TINY } }),
+    );
     await writeFile(path.join(files, "template", "wrong.yaml"), "max_ai_message_turns: 3\n");
     const lines = (rows: readonly unknown[]) => rows.map((row) => `${JSON.stringify(row)}\n`).join("");
     await writeFile(path.join(files, "train_agent.json"), lines(ROWS));
@@ -120,7 +133,9 @@ describe("rows that were made for ChatLearn's agents", { timeout: 240_000 }, () 
       chatTemplate: TOOL_TEMPLATE,
     });
     runFile = await writeRun("run", "train_agent.json");
-    stack = await startStack({ env: { HONE_FILES: files, HONE_MODEL_FOLDERS: folder.path } });
+    stack = await startStack({
+      env: { HONE_FILES: files, HONE_MODEL_FOLDERS: folder.path, HONE_SANDBOX_PACKAGES: wheels },
+    });
   });
   after(async () => {
     server?.closeAllConnections();

@@ -366,4 +366,7 @@ enableServiceLinks: false
 terminationGracePeriodSeconds: {{ (index .root.Values (include "hone.key" .name)).terminationGracePeriodSeconds }}
 securityContext:
   {{- include "hone.podSecurity" (dict "user" (include "hone.user" .root)) | nindent 2 }}
+  {{- with .groups }}
+  supplementalGroups: {{ . | toJson }}
+  {{- end }}
 {{- end -}}

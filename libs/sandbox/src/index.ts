@@ -1,6 +1,6 @@
 /**
- * Child processes: untrusted Python in WebAssembly, in a runtime without any permission, with limits of time, memory and
- * output; and trusted commands in process groups that end as a whole.
+ * Untrusted Python in WebAssembly, in a runtime without any permission, with limits of time, memory and output; untrusted
+ * commands in containers; and trusted commands in process groups that end as a whole.
  *
  * @example
  * const sandbox = new PythonSandbox();
