@@ -93,7 +93,11 @@ describe("judge and bad input", { timeout: 120_000 }, () => {
     });
     const ask = (subject: string, body: Uint8Array) =>
       bus.connection.request(subject, body, { timeout: 5_000 });
-    const askAll = async (subject: string, bodies: Uint8Array[]) => {
+    const askAll = async (subject: string, all: Uint8Array[]) => {
+      // No client can send more: the server ends its connection.
+      const limit = bus.connection.info?.max_payload ?? 0;
+      const bodies = all.filter(({ length }) => length <= limit);
+      assert.ok(bodies.length > all.length / 2);
       const before = await countOf(StreamName.dead);
       let answered = 0;
       const inbox = bus.connection.subscribe(`_INBOX.answers.${subject}`, {
