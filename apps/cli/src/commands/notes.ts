@@ -43,7 +43,7 @@ export const notesCommand = honeCommand({
       }
     };
     await pipeline(counted, createWriteStream(target), { signal });
-    terminal.line(`${count} notes are in ${shownPath(target)}`);
+    terminal.line(`${count} ${count === 1 ? "note is" : "notes are"} in ${shownPath(target)}`);
     return 0;
   },
 });
