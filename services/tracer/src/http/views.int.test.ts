@@ -70,7 +70,8 @@ describe("the page's views in a browser", { timeout: 240_000, skip }, () => {
     const rows = page.locator(".rollouts tbody tr[data-excerpt]");
     await page.locator(".search-input").fill('"ic 709"');
     await eventually("the matches", async () => (await rows.count()) === 3);
-    assert.match(page.url(), /\?q=%22ic\+709%22$/);
+    // The list may have been asked for just when the text was there, and the address follows a little later.
+    await eventually("the search in the address", async () => /\?q=%22ic\+709%22$/.test(page.url()));
     assert.match(await page.locator(".excerpt").first().innerText(), /tool call of turn 2: .*IC 709/);
     await page.locator("select[name=place]").selectOption("prompt");
     await page.getByText("No rollout matches these filters.").waitFor();
