@@ -162,7 +162,9 @@ async function copyTree(target: string): Promise<void> {
     await cp(path.join(REPOSITORY, part), path.join(target, part), { recursive: true, filter: isWanted });
   }
   const compiled = ["libs/*/src", "services/*/src", "program.ts", "additions.ts"];
-  const tsconfig = { extends: "./tsconfig.base.json", include: compiled };
+  // The web page has types of its own, as it runs in a browser.
+  const exclude = ["services/tracer/src/http/page"];
+  const tsconfig = { extends: "./tsconfig.base.json", include: compiled, exclude };
   await writeFile(path.join(target, "tsconfig.json"), JSON.stringify(tsconfig));
   await writeFile(path.join(target, "package.json"), JSON.stringify({ type: "module" }));
   const installed = path.join(REPOSITORY, "node_modules");
