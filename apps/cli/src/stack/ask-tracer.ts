@@ -44,9 +44,7 @@ export async function askTracer<Value>(
     signal.throwIfAborted();
     throw new UsageError(`the tracer at ${pageUrl} does not answer`, { cause });
   }
-  const body: unknown = await readText(response, MAX_ANSWER_BYTES)
-    .then(JSON.parse)
-    .catch(() => undefined);
+  const body = await jsonOf(response);
   if (MISSING.has(response.status)) {
     return {
       kind: "missing",
@@ -76,11 +74,9 @@ export async function* linesFromTracer(
       signal: AbortSignal.any([signal, silence.signal]),
     });
     if (!response.ok || response.body === null) {
-      const body: unknown = await readText(response, MAX_ANSWER_BYTES)
-        .then(JSON.parse)
-        .catch(() => undefined);
       const message =
-        errorSchema.safeParse(body).data?.error.message ?? `it has the status ${response.status}`;
+        errorSchema.safeParse(await jsonOf(response)).data?.error.message ??
+        `it has the status ${response.status}`;
       throw new UsageError(`the tracer gave no lines: ${message}`);
     }
     let rest = "";
@@ -99,4 +95,11 @@ export async function* linesFromTracer(
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** The JSON of an answer; undefined where there is none, which the callers report with the status. */
+function jsonOf(response: Response): Promise<unknown> {
+  return readText(response, MAX_ANSWER_BYTES)
+    .then(JSON.parse)
+    .catch(() => undefined);
 }

@@ -16,16 +16,11 @@ import {
 import type { RunningService } from "@hone/service-kit";
 import { eventually } from "@hone/testing";
 import type { Browser, Page } from "playwright-core";
-import { findChromium, launchChromium } from "../testing/find-chromium.ts";
+import { chromiumOrSkip, launchChromium } from "../testing/find-chromium.ts";
 import { sampleEpisode } from "../testing/sample-episode.ts";
 import { startStack, type TracerStack } from "../testing/stack.ts";
 
-const chromium = await findChromium(process.env.HONE_CHROMIUM);
-const skip =
-  chromium === undefined
-    ? "no chromium: install it (apt-get install chromium) or name it by HONE_CHROMIUM"
-    : false;
-if (skip !== false) console.warn(`SKIPPED: the player is not tested in a browser, as there is ${skip}`);
+const { chromium, skip } = await chromiumOrSkip("the player is");
 
 /** A transparent pixel. */
 const PNG = Buffer.from(

@@ -4,15 +4,10 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { eventually } from "@hone/testing";
 import type { Page } from "playwright-core";
-import { findChromium } from "../testing/find-chromium.ts";
+import { chromiumOrSkip } from "../testing/find-chromium.ts";
 import { ATTACKS, CHAT, RUN, startViews, type ViewsStack, WAITING } from "../testing/views-stack.ts";
 
-const chromium = await findChromium(process.env.HONE_CHROMIUM);
-const skip =
-  chromium === undefined
-    ? "no chromium: install it (apt-get install chromium) or name it by HONE_CHROMIUM"
-    : false;
-if (skip !== false) console.warn(`SKIPPED: the views are not tested in a browser, as there is ${skip}`);
+const { chromium, skip } = await chromiumOrSkip("the views are");
 
 describe("the page's views in a browser", { timeout: 240_000, skip }, () => {
   let views: ViewsStack;

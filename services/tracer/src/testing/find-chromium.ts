@@ -30,6 +30,20 @@ export async function findChromium(wanted: string | undefined): Promise<string |
   return undefined;
 }
 
+/**
+ * The browser, and what the option `skip` of a test is without one, which is also printed.
+ * @param what is not tested then, such as "the page is".
+ */
+export async function chromiumOrSkip(
+  what: string,
+): Promise<{ readonly chromium: string | undefined; readonly skip: string | false }> {
+  const found = await findChromium(process.env.HONE_CHROMIUM);
+  if (found !== undefined) return { chromium: found, skip: false };
+  const skip = "no chromium: install it (apt-get install chromium) or name it by HONE_CHROMIUM";
+  console.warn(`SKIPPED: ${what} not tested in a browser, as there is ${skip}`);
+  return { chromium: undefined, skip };
+}
+
 export function launchChromium(executablePath: string): Promise<Browser> {
   return chromium.launch({ executablePath, args: FLAGS });
 }

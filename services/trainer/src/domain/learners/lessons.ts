@@ -37,9 +37,19 @@ export function lessonsOf<R extends Rollout>(
 ): Lesson<R>[] {
   return learningRoles(config).map(({ policy, roles }) => ({
     policy,
-    groups:
-      roles === undefined
-        ? groups
-        : groups.flatMap((group) => roles.flatMap((role) => groupsOfRole([group], role))),
+    groups: partsOfRoles(groups, roles, (group, role) => groupsOfRole([group], role)),
   }));
+}
+
+/**
+ * The parts of groups from which a policy learns, in the order of a {@link Lesson}.
+ * @param partOf the part of a group that a role played; none where it played nothing.
+ */
+export function partsOfRoles<G>(
+  groups: readonly G[],
+  roles: LearningRoles["roles"],
+  partOf: (group: G, role: string | undefined) => readonly G[],
+): readonly G[] {
+  if (roles === undefined) return groups;
+  return groups.flatMap((group) => roles.flatMap((role) => partOf(group, role)));
 }

@@ -6,7 +6,7 @@ import { valuesOf } from "../credit/score-rollouts.ts";
 import { isWarmingCritic } from "../critic/critic-settings.ts";
 import { trainCritic } from "../critic/train-critic.ts";
 import { runOfLearner } from "../learners/learner.ts";
-import { learningRoles } from "../learners/lessons.ts";
+import { learningRoles, partsOfRoles } from "../learners/lessons.ts";
 import type { TokenRecorder } from "../record/token-recorder.ts";
 import type { RunContext } from "../run/run-context.ts";
 import { correctPlan } from "./correct-plan.ts";
@@ -84,10 +84,7 @@ export async function learnAgain(
     rollouts,
   }));
   for (const { policy, roles } of learningRoles(context.run.config)) {
-    const own =
-      roles === undefined
-        ? groups
-        : groups.flatMap((group) => roles.flatMap((role) => groupOfRole(group, role)));
+    const own = partsOfRoles(groups, roles, groupOfRole);
     const credit = { groups: own, leftOut: [], emptyGroupCount: 0, metrics: {} };
     const means = meansOf(context, policy);
     const values = await valuesOf(
