@@ -5,6 +5,7 @@ export { BoundedQueue } from "./async/bounded-queue.ts";
 export { deadline } from "./async/deadline.ts";
 export type { WaitOptions } from "./async/delay.ts";
 export { delay } from "./async/delay.ts";
+export { endThread } from "./async/end-thread.ts";
 export { allowedMs, extendDeadlines } from "./async/extend-deadlines.ts";
 export { type JsonCall, type JsonCallOptions, jsonCall, RemoteUnavailableError } from "./async/json-call.ts";
 export { pause } from "./async/pause.ts";

@@ -9,6 +9,7 @@
  *     which takes a few tenths of a second. This is worthwhile because a run waits for its rollouts longer than it computes.
  */
 import { Worker } from "node:worker_threads";
+import { endThread } from "@hone/core";
 import type { AdaptedModel } from "@hone/nn";
 import { MicrobatchError, TrainingInputError } from "../errors.ts";
 import type { PassResult, PassRunnerOptions, PassWeights } from "./pass-runner.ts";
@@ -23,7 +24,8 @@ export interface PoolWorkerData {
 /** Owner -> worker. Weights are in shared memory and are sent once. */
 export type PoolCall =
   | { readonly kind: "weights"; readonly weights: PassWeights }
-  | { readonly kind: "run"; readonly pass: Pass };
+  | { readonly kind: "run"; readonly pass: Pass }
+  | { readonly kind: "end" };
 
 /** Worker -> owner, one per pass. */
 export type PoolAnswer =
@@ -106,7 +108,7 @@ export class PassThreads {
   async close(): Promise<void> {
     this.#lost ??= new MicrobatchError("its threads are closed");
     clearTimeout(this.#idle);
-    await Promise.all([this.#ending, ...this.#workers.map(({ thread }) => thread.terminate())]);
+    await this.#endAll(this.#workers);
   }
 
   /** Ends the workers after the idle time (M4). */
@@ -116,9 +118,15 @@ export class PassThreads {
       const workers = this.#workers;
       this.#workers = [];
       for (const worker of workers) worker.isReleased = true;
-      this.#ending = Promise.all([this.#ending, ...workers.map(({ thread }) => thread.terminate())]);
+      void this.#endAll(workers);
     }, this.#idleMs);
     this.#idle.unref();
+  }
+
+  #endAll(workers: readonly PoolWorker[]): Promise<unknown> {
+    const ends = workers.map(({ thread }) => endThread(thread, () => post(thread, { kind: "end" })));
+    this.#ending = Promise.all([this.#ending, ...ends]);
+    return this.#ending;
   }
 
   #startAll(): PoolWorker[] {
@@ -145,13 +153,13 @@ export class PassThreads {
 
   #runOn(worker: PoolWorker, weights: PassWeights, pass: Pass): Promise<PassResult> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
-    const post = (call: PoolCall) => worker.thread.postMessage(call);
+    const { thread } = worker;
     if (worker.weights !== weights.weights) {
       worker.weights = weights.weights;
-      post({ kind: "weights", weights });
+      post(thread, { kind: "weights", weights });
     }
     worker.pass = Promise.withResolvers();
-    post({ kind: "run", pass });
+    post(thread, { kind: "run", pass });
     return worker.pass.promise;
   }
 
@@ -160,6 +168,10 @@ export class PassThreads {
     this.#lost ??= new MicrobatchError(`a thread ended (${reason})`);
     for (const worker of this.#workers) worker.pass?.reject(this.#lost);
   }
+}
+
+function post(thread: Worker, call: PoolCall): void {
+  thread.postMessage(call);
 }
 
 function requireShared({ weights, quantized }: PassWeights): void {

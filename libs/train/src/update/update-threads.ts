@@ -11,10 +11,14 @@
  */
 import { Worker } from "node:worker_threads";
 import type { AdamWState } from "@hone/checkpoint";
+import { endThread } from "@hone/core";
 import { type ParameterInfo, releaseValues } from "@hone/nn";
 import { UpdateError } from "../errors.ts";
 import type { AdamWOptions } from "./adamw.ts";
 import { runUpdateTask, type UpdateTask, type Values } from "./update-task.ts";
+
+/** Owner -> worker. */
+export type UpdateCall = UpdateTask | { readonly kind: "end" };
 
 /** Worker -> owner, one per task. */
 export type UpdateAnswer =
@@ -89,7 +93,8 @@ export class UpdateThreads {
 
   async close(): Promise<void> {
     this.#lost ??= new UpdateError("its threads are closed");
-    await Promise.all(this.#workers.map(({ thread }) => thread.terminate()));
+    const end: UpdateCall = { kind: "end" };
+    await Promise.all(this.#workers.map(({ thread }) => endThread(thread, () => thread.postMessage(end))));
   }
 
   /** Divides the work by parameter, and afterwards puts the transferred arrays back into their records. */

@@ -1,10 +1,11 @@
 /** A thread that runs tasks on its parameters, one after the other. */
 import { parentPort } from "node:worker_threads";
 import { describeError } from "@hone/core";
-import { runUpdateTask, type UpdateTask } from "./update-task.ts";
-import { transferables, type UpdateAnswer } from "./update-threads.ts";
+import { runUpdateTask } from "./update-task.ts";
+import { transferables, type UpdateAnswer, type UpdateCall } from "./update-threads.ts";
 
-parentPort?.on("message", (task: UpdateTask) => {
+parentPort?.on("message", (task: UpdateCall) => {
+  if (task.kind === "end") process.exit();
   try {
     const answer: UpdateAnswer = { kind: "done", squares: runUpdateTask(task), task };
     parentPort?.postMessage(answer, transferables(task));

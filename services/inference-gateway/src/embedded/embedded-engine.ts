@@ -7,6 +7,7 @@
  */
 
 import { Worker } from "node:worker_threads";
+import { endThread } from "@hone/core";
 import { checkRequest } from "../domain/check-request.ts";
 import { EngineFailedError, InvalidRequestError } from "../domain/errors.ts";
 import { countEngineStep } from "../domain/generation-metrics.ts";
@@ -58,7 +59,7 @@ export const RUN_COST = { perRun: 400, perContextRow: 0.19, perAttention: 0.04, 
 /** The thread itself ends sequences at their deadline. The sweep ends them only when the thread hangs. */
 const SWEEP_GRACE_MS = 5_000;
 const SWEEP_EVERY_MS = 1_000;
-/** How long close() waits for the thread before it terminates it. */
+/** How long close() waits for the thread. */
 const CLOSE_GRACE_MS = 5_000;
 
 interface PendingGeneration {
@@ -186,15 +187,12 @@ export class EmbeddedEngine implements InferenceEngine {
   async #close(): Promise<void> {
     clearInterval(this.#sweeper);
     if (this.#failure !== undefined) return;
-    const exited = new Promise<void>((resolve) => this.#worker.once("exit", () => resolve()));
-    const force = setTimeout(() => void this.#worker.terminate(), CLOSE_GRACE_MS);
-    try {
-      this.#flush();
-      this.#post({ kind: "close", call: this.#calledTimes++ });
-      await exited;
-    } finally {
-      clearTimeout(force);
-    }
+    this.#flush();
+    await endThread(
+      this.#worker,
+      () => this.#post({ kind: "close", call: this.#calledTimes++ }),
+      CLOSE_GRACE_MS,
+    );
   }
 
   #checkUsable(): void {

@@ -5,7 +5,10 @@ import type { TrainingEngine } from "../domain/step/training-engine.ts";
 export type EngineMethod = Exclude<keyof TrainingEngine, "close">;
 
 /** Owner -> thread. */
+export type ToEngine = EngineCall | { readonly kind: "end" };
+
 export interface EngineCall {
+  readonly kind: "call";
   readonly id: number;
   readonly method: EngineMethod;
   readonly args: readonly unknown[];

@@ -2,9 +2,11 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
+import { delay } from "@hone/core";
 import { temporaryFolder } from "@hone/testing";
 import { testCriticEngine } from "../domain/critic/critic-engine.suite.ts";
 import { freshModel, minibatch, testTrainingEngine } from "../domain/step/training-engine.suite.ts";
+import { EngineLostError } from "./errors.ts";
 import { OnnxTrainingEngine } from "./onnx-training-engine.ts";
 
 const OPTIMIZER = "optimizer.safetensors";
@@ -12,6 +14,17 @@ const create = (config: typeof freshModel) => new OnnxTrainingEngine({ ...config
 
 testTrainingEngine({ name: "OnnxTrainingEngine", create, optimizer: OPTIMIZER });
 testCriticEngine({ name: "OnnxTrainingEngine", create });
+
+test("an engine that is closed in any moment of its work leaves the process alive", async () => {
+  for (let moment = 0; moment < 12; moment++) {
+    const engine = create(freshModel);
+    const work = engine.initialise().then(() => engine.trainMinibatch(minibatch(1)));
+    const closed = assert.rejects(work, EngineLostError);
+    await delay(moment * 60);
+    await engine.close();
+    await closed;
+  }
+});
 
 test("the optimizer's file has the same bits after the same updates, saved and loaded in between or not", async () => {
   await using folder = await temporaryFolder("onnx");

@@ -3,9 +3,10 @@
  * step never holds up the service's event loop.
  *
  * W1  Every call is answered: by the thread, or by EngineLostError when the thread ends.
- * W2  close() is idempotent; calls after it fail.
+ * W2  close() is idempotent; open calls and calls after it fail at once.
  */
 import { Worker } from "node:worker_threads";
+import { endThread } from "@hone/core";
 import type { ScoringOptions, TrainingSample } from "@hone/train";
 import type {
   Minibatch,
@@ -16,7 +17,7 @@ import type {
 } from "../domain/step/training-engine.ts";
 import { embeddedArithmetic, type OnnxEngineConfig, stateBytesOf } from "./engine-config.ts";
 import { EngineCallError, EngineLostError } from "./errors.ts";
-import type { EngineAnswer, EngineCall, EngineMethod } from "./messages.ts";
+import type { EngineAnswer, EngineMethod, ToEngine } from "./messages.ts";
 
 export class OnnxTrainingEngine implements TrainingEngine {
   readonly vocabSize: number;
@@ -81,18 +82,22 @@ export class OnnxTrainingEngine implements TrainingEngine {
   }
 
   close(): Promise<void> {
-    this.#lost ??= new EngineLostError("closed"); // W2
-    this.#closing ??= this.#worker.terminate().then(() => undefined);
+    this.#end(new EngineLostError("closed")); // W2
+    this.#closing ??= endThread(this.#worker, () => this.#post({ kind: "end" }));
     return this.#closing;
   }
 
   #call(method: EngineMethod, ...args: readonly unknown[]): Promise<unknown> {
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
-    const call: EngineCall = { id: this.#calls++, method, args };
+    const id = this.#calls++;
     const answered = Promise.withResolvers<unknown>();
-    this.#open.set(call.id, answered);
-    this.#worker.postMessage(call);
+    this.#open.set(id, answered);
+    this.#post({ kind: "call", id, method, args });
     return answered.promise;
+  }
+
+  #post(message: ToEngine): void {
+    this.#worker.postMessage(message);
   }
 
   #settle(answer: EngineAnswer): void {

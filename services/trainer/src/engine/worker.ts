@@ -5,7 +5,7 @@ import { Quantization } from "@hone/rl";
 import { exactEightBitType } from "@hone/tensor";
 import type { TrainingEngine } from "../domain/step/training-engine.ts";
 import type { OnnxEngineConfig } from "./engine-config.ts";
-import type { EngineAnswer, EngineCall } from "./messages.ts";
+import type { EngineAnswer, EngineCall, ToEngine } from "./messages.ts";
 import { OnnxTrainer } from "./onnx-trainer.ts";
 
 const config = workerData as OnnxEngineConfig;
@@ -15,11 +15,24 @@ const eightBits = isQuantized ? { type: await exactEightBitType(), hasGradients 
 const engine: TrainingEngine = new OnnxTrainer(config, eightBits);
 let last: Promise<void> = Promise.resolve();
 
-parentPort?.on("message", (call: EngineCall) => {
+parentPort?.on("message", (message: ToEngine) => {
+  if (message.kind === "end") {
+    void end();
+    return;
+  }
   last = last.then(async () => {
-    parentPort?.postMessage(await answer(call));
+    parentPort?.postMessage(await answer(message));
   });
 });
+
+/** Does not wait for a call that is under way: nobody reads its answer any more. Its own threads end before this one. */
+async function end(): Promise<void> {
+  try {
+    await engine.close();
+  } finally {
+    process.exit();
+  }
+}
 
 async function answer({ id, method, args }: EngineCall): Promise<EngineAnswer> {
   try {
