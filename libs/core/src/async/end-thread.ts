@@ -12,8 +12,8 @@ const GRACE_MS = 30_000;
  * `Worker.terminate()` would stop its JavaScript at once. But a native call that is under way then cannot hand over its
  * result, and the exception of the addon reaches nobody who could catch it: the whole process ends with SIGABRT.
  *
- * @param ask sends the message on which the thread ends itself between two native calls, by `process.exit()` or by closing
- * its port.
+ * @param ask sends the message on which the thread ends itself between two native calls, by closing its port and
+ * leaving nothing open.
  */
 export async function endThread(thread: Worker, ask: () => void, graceMs = GRACE_MS): Promise<void> {
   // The number of a thread that has ended.

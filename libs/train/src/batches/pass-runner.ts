@@ -17,6 +17,7 @@ import {
   type Weights,
 } from "@hone/nn";
 import { type Feed, type Fetched, type Graph, GraphSession, type SessionOptions } from "@hone/tensor";
+import { MicrobatchError } from "../errors.ts";
 import { type HeadChunks, headChunks } from "../graph/head-loss.ts";
 import { buildForwardGraph, buildTrainingGraph } from "../graph/training-graph.ts";
 import { gradientOutput, INPUT, OUTPUT } from "../graph/training-names.ts";
@@ -58,6 +59,7 @@ export class PassRunner {
   readonly #sessions = new Map<string, Promise<GraphSession>>();
   /** Key of the session that holds the reserved memory. */
   #reserved: string | undefined;
+  #isClosed = false;
 
   constructor(model: AdaptedModel, options: PassRunnerOptions) {
     this.#model = model;
@@ -100,14 +102,17 @@ export class PassRunner {
     };
   }
 
-  /** Frees the sessions. */
+  /** Frees the sessions. A pass that has none yet fails, and so do later ones. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     const sessions = [...this.#sessions.values()];
     this.#sessions.clear();
-    for (const session of sessions) await (await session).release();
+    // The pass that wanted a session which cannot be built has reported it.
+    for (const session of sessions) await (await session.catch(() => undefined))?.release();
   }
 
   #session(key: string, build: () => Graph): Promise<GraphSession> {
+    if (this.#isClosed) return Promise.reject(new MicrobatchError("its sessions are closed"));
     let session = this.#sessions.get(key);
     if (session === undefined) {
       session = GraphSession.create(build(), this.#options.session);

@@ -9,7 +9,10 @@ const runner = new PassRunner(model, options);
 let weights: PassWeights = { weights: {}, quantized: undefined };
 
 parentPort?.on("message", async (call: PoolCall) => {
-  if (call.kind === "end") process.exit();
+  if (call.kind === "end") {
+    parentPort?.close();
+    return;
+  }
   if (call.kind === "weights") {
     weights = call.weights;
     return;

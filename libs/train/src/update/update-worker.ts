@@ -5,7 +5,10 @@ import { runUpdateTask } from "./update-task.ts";
 import { transferables, type UpdateAnswer, type UpdateCall } from "./update-threads.ts";
 
 parentPort?.on("message", (task: UpdateCall) => {
-  if (task.kind === "end") process.exit();
+  if (task.kind === "end") {
+    parentPort?.close();
+    return;
+  }
   try {
     const answer: UpdateAnswer = { kind: "done", squares: runUpdateTask(task), task };
     parentPort?.postMessage(answer, transferables(task));

@@ -17,22 +17,15 @@ let last: Promise<void> = Promise.resolve();
 
 parentPort?.on("message", (message: ToEngine) => {
   if (message.kind === "end") {
-    void end();
+    // A call that is under way fails at its next pass, as the engine is closed; nobody reads its answer any more.
+    parentPort?.close();
+    void engine.close();
     return;
   }
   last = last.then(async () => {
     parentPort?.postMessage(await answer(message));
   });
 });
-
-/** Does not wait for a call that is under way: nobody reads its answer any more. Its own threads end before this one. */
-async function end(): Promise<void> {
-  try {
-    await engine.close();
-  } finally {
-    process.exit();
-  }
-}
 
 async function answer({ id, method, args }: EngineCall): Promise<EngineAnswer> {
   try {
