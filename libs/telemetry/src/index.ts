@@ -22,9 +22,12 @@ export {
   contextOfTraceparent,
   extractContext,
   injectContext,
+  linkTo,
   linkToTraceparent,
   recordedTraceparent,
+  traceHeaders,
   traceparentOf,
+  traceVariables,
 } from "./propagation.ts";
 export { isSecretName, REDACTED, redactText } from "./redact.ts";
 export type { MetricInfo } from "./semconv.ts";

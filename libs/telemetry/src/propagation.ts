@@ -32,6 +32,34 @@ export function injectContext(carrier: HeaderCarrier, from: Context = context.ac
   propagator().inject(from, carrier, { set: (target, key, value) => target.set(key, value) });
 }
 
+/**
+ * `traceparent` (and `tracestate`) of a context, with which a server or a program outside that traces itself joins the trace:
+ * as headers of HTTP, as the metadata of an MCP request. Empty where there is no trace.
+ */
+export function traceHeaders(from: Context = context.active()): Record<string, string> {
+  const found: Record<string, string> = {};
+  injectContext(
+    {
+      get: (key) => found[key],
+      set: (key, value) => {
+        found[key] = value;
+      },
+      keys: () => Object.keys(found),
+    },
+    from,
+  );
+  return found;
+}
+
+/**
+ * The same for programs that are started here: environment variables, as OpenTelemetry's "Environment Variables as Context
+ * Propagation Carriers" names them (`TRACEPARENT`, `TRACESTATE`).
+ */
+export function traceVariables(from: Context = context.active()): Record<string, string> {
+  const named = Object.entries(traceHeaders(from)).map(([name, value]) => [name.toUpperCase(), value]);
+  return Object.fromEntries(named);
+}
+
 /** Reads the context that a message carries. @returns `base` when it carries none or an unreadable one. */
 export function extractContext(carrier: HeaderCarrier, base: Context = context.active()): Context {
   if (carrier.get("traceparent") === undefined) return base;
@@ -64,6 +92,12 @@ export function contextOfTraceparent(traceparent: string | undefined): Context {
 export function recordedTraceparent(): string | undefined {
   const span = trace.getActiveSpan();
   return span?.isRecording() ? traceparentOf(span) : undefined;
+}
+
+/** A link to the span of a context; undefined where it has none. @param to the active context by default. */
+export function linkTo(to: Context = context.active()): Link | undefined {
+  const spanContext = trace.getSpanContext(to);
+  return spanContext !== undefined && isSpanContextValid(spanContext) ? { context: spanContext } : undefined;
 }
 
 /** A link to the span of a kept `traceparent`; undefined for an unreadable one. */

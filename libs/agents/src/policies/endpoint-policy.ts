@@ -10,6 +10,7 @@
 
 import { AnswerTooLongError, deadline, RetryableError, readText, retry, type Semaphore } from "@hone/core";
 import { FinishReason } from "@hone/rl";
+import { traceHeaders } from "@hone/telemetry";
 import type { ChatRenderer } from "@hone/tokenizer";
 import { PolicyRefusedError } from "../errors.ts";
 import {
@@ -71,7 +72,7 @@ export class EndpointPolicy implements Policy {
           const answer = await deadline(
             `the answer of ${this.#url}`,
             call.deadlineMs,
-            (signal) => this.#ask(body, signal),
+            (signal) => this.#ask(body, traceHeaders(call.trace), signal),
             { signal: call.signal },
           );
           return this.#generationOf(answer, call, performance.now() - startedAt);
@@ -106,7 +107,7 @@ export class EndpointPolicy implements Policy {
     };
   }
 
-  async #ask(body: unknown, signal: AbortSignal): Promise<unknown> {
+  async #ask(body: unknown, traced: Readonly<Record<string, string>>, signal: AbortSignal): Promise<unknown> {
     const { key } = this.#options;
     let response: Response;
     let text: string;
@@ -114,6 +115,7 @@ export class EndpointPolicy implements Policy {
       response = await fetch(this.#url, {
         method: "POST",
         headers: {
+          ...traced,
           "content-type": "application/json",
           ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
         },

@@ -7,7 +7,7 @@ import { hash } from "node:crypto";
 
 import { RetryableError, Turnstile } from "@hone/core";
 import { TurnInfo } from "@hone/rl";
-import { Attr, type Context, recordError, SpanName, startSpan } from "@hone/telemetry";
+import { Attr, type Context, contextOf, recordError, runBelow, SpanName, startSpan } from "@hone/telemetry";
 import type { AgentEnvironment } from "../definitions/agent.ts";
 import type {
   ActionFormat,
@@ -133,7 +133,7 @@ export class RolloutEnvironment implements AgentEnvironment {
       attributes: { [Attr.environmentName]: this.#name, [Attr.environmentSeed]: this.#seed },
     });
     try {
-      const working = work();
+      const working = runBelow(contextOf(span, this.#trace), work);
       const result = await working;
       if (working instanceof Promise) await turnstile.pass();
       if (span.isRecording()) describeResult(span, result);

@@ -8,6 +8,7 @@
  */
 
 import { AnswerTooLongError, boundedFetch, describeError, TerminalError } from "@hone/core";
+import { traceHeaders } from "@hone/telemetry";
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
@@ -92,7 +93,12 @@ class McpServer {
   async #call(name: string, args: Readonly<Record<string, unknown>>, signal: AbortSignal): Promise<string> {
     const { deadlineMs } = this.#config;
     const result = await this.#ask(`call ${name}`, (client) =>
-      client.callTool({ name, arguments: { ...args } }, undefined, { signal, timeout: deadlineMs }),
+      client.callTool(
+        // As SEP-414 of the protocol has it, a server that traces itself joins the trace of the call by its metadata.
+        { name, arguments: { ...args }, _meta: traceHeaders() },
+        undefined,
+        { signal, timeout: deadlineMs },
+      ),
     );
     const content = Array.isArray(result.content) ? (result.content as readonly ContentPart[]) : [];
     const text = content

@@ -13,9 +13,11 @@ import {
   Attr,
   AttrValue,
   type Context,
+  contextOf,
   counterOf,
   Instrument,
   recordError,
+  runBelow,
   SpanName,
   startSpan,
 } from "@hone/telemetry";
@@ -196,7 +198,8 @@ export class RolloutTools {
       },
     });
     try {
-      const answer = await this.#callWithRetries(call, tool);
+      const below = contextOf(span, this.#options.trace);
+      const answer = await runBelow(below, () => this.#callWithRetries(call, tool));
       const { text, reward, metrics } = typeof answer === "string" ? { text: answer } : { ...answer };
       if (reward !== undefined) this.#addReward(reward);
       if (metrics !== undefined) this.#add(metrics);

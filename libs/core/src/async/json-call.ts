@@ -21,6 +21,8 @@ export interface JsonCallOptions {
   readonly maxAnswerBytes: number;
   /** Sent as a bearer token; undefined = none. */
   readonly key?: string | undefined;
+  /** Headers of each request beside its own, such as those of a trace. @default none */
+  readonly headers?: () => Readonly<Record<string, string>>;
   /** Called before each repetition. */
   readonly onRetry?: () => void;
 }
@@ -40,7 +42,7 @@ const SHOWN_CHARACTERS = 200;
 /** Makes the call of POST requests to an address. */
 export function jsonCall(url: string, options: JsonCallOptions): JsonCall {
   const { deadlineMs, maxAttempts, concurrency, maxAnswerBytes, key, onRetry } = options;
-  const headers = {
+  const own = {
     "content-type": "application/json",
     ...(key !== undefined && { authorization: `Bearer ${key}` }),
   };
@@ -50,6 +52,7 @@ export function jsonCall(url: string, options: JsonCallOptions): JsonCall {
       async () => {
         await slots.acquire(signal); // J2
         try {
+          const headers = { ...options.headers?.(), ...own };
           return await deadline(
             `the answer of ${url}`,
             deadlineMs,

@@ -131,6 +131,8 @@ export interface PolicySource {
   readonly base?: string | undefined;
   /** @default none: as the engine computes by default */
   readonly quantization?: Quantization;
+  /** `traceparent` of the span that published it, below which its load is recorded; absent = a trace of its own. */
+  readonly publishedIn?: string | undefined;
 }
 
 /** A finished stage of the load of a policy. */

@@ -7,6 +7,7 @@
  */
 
 import { pause } from "@hone/core";
+import { Attr, contextOfTraceparent, SpanKind, SpanName, withSpan } from "@hone/telemetry";
 import type { InferenceEngine, LoadProgress, PolicySource } from "./inference-engine.ts";
 
 export interface PolicyKeeperOptions {
@@ -155,7 +156,7 @@ export class PolicyKeeper {
     const startedAt = performance.now();
     try {
       const onProgress = (progress: LoadProgress) => this.#onChange({ kind: "progress", source, progress });
-      await this.#engine.loadPolicy(source, { onProgress });
+      await traceLoad(source, () => this.#engine.loadPolicy(source, { onProgress }));
     } catch (error) {
       this.#onChange({ kind: "failed", source, error, tookMs: performance.now() - startedAt });
       return false;
@@ -164,6 +165,19 @@ export class PolicyKeeper {
     for (const wake of this.#waiting.get(source.model) ?? []) wake(); // K3
     return true;
   }
+}
+
+/** Runs a load in a span, below the one that published the version. */
+function traceLoad({ model, version, publishedIn }: PolicySource, load: () => Promise<void>): Promise<void> {
+  return withSpan(
+    SpanName.engineLoad,
+    {
+      parent: publishedIn === undefined ? "root" : contextOfTraceparent(publishedIn),
+      kind: SpanKind.CONSUMER,
+      attributes: { [Attr.genAiRequestModel]: model, [Attr.policyVersion]: version },
+    },
+    load,
+  );
 }
 
 function isSame(a: PolicySource | undefined, b: PolicySource | undefined): boolean {

@@ -10,19 +10,21 @@ import type { PolicySource } from "../domain/inference-engine.ts";
 /** @returns the run's own policy and its further ones; none before the run has weights, and none that this engine must not or cannot load. */
 export function policySourcesOf(
   run: string,
-  { location, version, digest, policies, quantization }: RunState,
+  { location, version, digest, policies, quantization, publishedIn }: RunState,
   stateDir: string,
   logger: Logger,
 ): PolicySource[] {
   // A run has no location until its first weights are written.
   if (location === "") return [];
   const served = [{ model: run, version, location, digest }, ...policies];
-  return served.flatMap((each) => sourceOf(run, { ...each, quantization }, stateDir, logger) ?? []);
+  return served.flatMap(
+    (each) => sourceOf(run, { ...each, quantization, publishedIn }, stateDir, logger) ?? [],
+  );
 }
 
 function sourceOf(
   run: string,
-  { model, location, version, digest, quantization: wire }: ServedWeights,
+  { model, location, version, digest, quantization: wire, publishedIn }: ServedWeights,
   stateDir: string,
   logger: Logger,
 ): PolicySource | undefined {
@@ -40,11 +42,12 @@ function sourceOf(
     logger.error("a run's quantization is not known; its trainer has another version of Hone", { run, wire });
     return undefined;
   }
-  return { model, version, folder, digest, quantization };
+  const published = publishedIn !== "" && { publishedIn };
+  return { model, version, folder, digest, quantization, ...published };
 }
 
 type ServedWeights = Pick<PolicyState, "model" | "version" | "location" | "digest"> &
-  Pick<RunState, "quantization">;
+  Pick<RunState, "quantization" | "publishedIn">;
 
 export function hasEnded({ phase }: RunState): boolean {
   return phase === RunPhase.COMPLETED || phase === RunPhase.FAILED || phase === RunPhase.CANCELLED;

@@ -1,7 +1,7 @@
 /** Requests to a server that judges, with the key that its run file names. */
 
 import { type JsonCall, jsonCall } from "@hone/core";
-import { counterOf, Instrument } from "@hone/telemetry";
+import { counterOf, Instrument, traceHeaders } from "@hone/telemetry";
 import type { ConfigOf, JudgeParts } from "./judge-parts.ts";
 
 type RemoteConfig = Pick<ConfigOf<"http">, "deadlineMs" | "maxAttempts" | "concurrency" | "keyVariable">;
@@ -20,6 +20,7 @@ export function remoteCall(url: string, config: RemoteConfig, { keys }: JudgePar
     concurrency,
     maxAnswerBytes: MAX_ANSWER_BYTES,
     key: keyVariable === undefined ? undefined : keys.keyFor(keyVariable, url, "judge.keyVariable"),
+    headers: () => traceHeaders(),
     onRetry: () => retries.add(),
   });
 }

@@ -106,6 +106,7 @@ export function encodeStatus(status: RunStatus): RunState {
     quantization: quantizationToWire(status.quantization),
     policies: (status.policies ?? []).map((policy) => create(PolicyStateSchema, policy)),
     endReason: status.endReason ?? "",
+    publishedIn: status.publishedIn ?? "",
     ...(status.troubles !== undefined && { troubles: troublesToWire(status.troubles) }),
   });
 }

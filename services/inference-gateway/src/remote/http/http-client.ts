@@ -9,7 +9,7 @@
 import { Agent, type IncomingMessage, request as requestHttp } from "node:http";
 import { request as requestHttps, Agent as SecureAgent } from "node:https";
 import { deadline, describeError, readText } from "@hone/core";
-import { injectContext } from "@hone/telemetry";
+import { traceHeaders } from "@hone/telemetry";
 import { ServerGoneError, ServerRefusedError } from "../../domain/errors.ts";
 import { readEvents } from "./read-events.ts";
 
@@ -197,17 +197,4 @@ export function messageOf(body: unknown): string {
   }
   const text = typeof found === "string" ? found : JSON.stringify(found ?? "");
   return text.slice(0, MAX_ERROR_CHARACTERS);
-}
-
-/** `traceparent` of the current generation, with which a server that traces itself joins its trace; empty outside of one. */
-function traceHeaders(): Record<string, string> {
-  const found: Record<string, string> = {};
-  injectContext({
-    get: (key) => found[key],
-    set: (key, value) => {
-      found[key] = value;
-    },
-    keys: () => Object.keys(found),
-  });
-  return found;
 }

@@ -46,6 +46,8 @@ export interface RunStatus {
   readonly digest: string;
   /** The run's further policies; absent = it has none, or none has weights yet. */
   readonly policies?: readonly ServedPolicy[];
+  /** `traceparent` of the span in which that version was published; absent = none is recorded. */
+  readonly publishedIn?: string | undefined;
   readonly epoch: number;
   readonly totalSteps: number;
   /** What the run waits for; empty = nothing. */

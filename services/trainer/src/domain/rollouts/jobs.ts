@@ -8,7 +8,7 @@
 import type { Endpoint } from "@hone/config";
 import type { Slot } from "@hone/core";
 import type { OnNewVersion, SamplingParameters } from "@hone/rl";
-import type { Context } from "@hone/telemetry";
+import type { Context, Link } from "@hone/telemetry";
 import type { RunRecord } from "../run/run-record.ts";
 
 /** One dataset row, or an environment with its seed. The trainer passes it on without reading it. */
@@ -20,6 +20,8 @@ export interface Task {
   readonly rowJson: string;
   /** Name of the part of a mix that it is of; empty = none. */
   readonly part: string;
+  /** To the span in which dataset was asked for it; absent = none is recorded. */
+  readonly askedIn?: Link | undefined;
 }
 
 /** Consecutive tasks of one split. */

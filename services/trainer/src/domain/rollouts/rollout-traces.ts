@@ -1,5 +1,6 @@
 /**
- * The root spans of rollouts: each starts when its job is published and ends when its scored episode arrives.
+ * The root spans of rollouts: each starts when its job is published and ends when its scored episode arrives. It is linked to the
+ * span in which dataset was asked for its task.
  *
  * A span exists only in the process that published the job. After a restart of the trainer the root span is never ended, but
  * the later spans of the trace (judge, train) still join it through the trace context that the messages carry.
@@ -20,6 +21,7 @@ export class RolloutTraces {
     const span = startSpan(SpanName.rollout, {
       parent: "root",
       kind: SpanKind.PRODUCER,
+      ...(task.askedIn !== undefined && { links: [task.askedIn] }),
       attributes: {
         [Attr.runId]: run.runId,
         [Attr.runName]: run.config.name,

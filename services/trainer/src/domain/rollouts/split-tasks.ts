@@ -3,6 +3,7 @@
 import { curriculaOf, type FileSource, type RunConfig } from "@hone/config";
 import { deriveSeed } from "@hone/core";
 import type { UserCurriculum } from "@hone/rl";
+import { linkTo } from "@hone/telemetry";
 import type { RunReporter } from "../report/run-reporter.ts";
 import { WaitOwner } from "../report/wait.ts";
 import type { TaskVisitRow } from "../step/ledger.ts";
@@ -129,11 +130,14 @@ export class SplitTasks {
     return batchFrom(cursor, tasks);
   }
 
-  #ask(source: unknown, runSeed: number, cursor: number, count: number, isShuffled: boolean) {
+  async #ask(source: unknown, runSeed: number, cursor: number, count: number, isShuffled: boolean) {
     const request = { sourceJson: JSON.stringify(source), runSeed, cursor, count, isShuffled };
-    return this.#reporter.untilAvailable({ text: "tasks from dataset", owner: WaitOwner.dataset }, (signal) =>
-      this.#source.batch(request, signal),
+    const { tasks, size } = await this.#reporter.untilAvailable(
+      { text: "tasks from dataset", owner: WaitOwner.dataset },
+      (signal) => this.#source.batch(request, signal),
     );
+    const askedIn = linkTo();
+    return { tasks: askedIn === undefined ? tasks : tasks.map((task) => ({ ...task, askedIn })), size };
   }
 }
 

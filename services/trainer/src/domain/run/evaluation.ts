@@ -12,7 +12,7 @@
 import { isTraining, passAtOf, type RunConfig } from "@hone/config";
 import { Split } from "@hone/core";
 import { addEvaluationMetrics, addRolloutMetrics, MetricSet, type Rollout } from "@hone/rl";
-import { Attr, SpanName, withSpan } from "@hone/telemetry";
+import { Attr, linkTo, SpanName, withSpan } from "@hone/telemetry";
 import { OwnershipLostError } from "../errors.ts";
 import { addPartMetrics } from "../report/part-metrics.ts";
 import { addRoleMetrics } from "../report/role-metrics.ts";
@@ -63,10 +63,14 @@ async function evaluateNow(context: EvaluationContext, version: number): Promise
   return withSpan(
     SpanName.evaluate,
     { parent: "root", attributes: { [Attr.runId]: run.runId, [Attr.policyVersion]: version } },
-    async () => {
+    async (span) => {
       const modes = modesOf(run.config);
       const { tasks, scored } = await gatherEvaluation(context, version, modes);
       reportTroubles(context, evaluationOf(version), scored);
+      for (const { trace } of scored) {
+        const link = linkTo(trace);
+        if (link !== undefined) span.addLink(link);
+      }
       const records = [...new Set(modes)].map((mode) =>
         recordOf(context, version, mode, {
           tasks,

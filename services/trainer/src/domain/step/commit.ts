@@ -13,6 +13,7 @@
  */
 
 import { startVersion } from "@hone/config";
+import { Attr, recordedTraceparent, SpanName, withSpan } from "@hone/telemetry";
 import { criticWriter } from "../critic/critic-state.ts";
 import { OwnershipLostError } from "../errors.ts";
 import { keepEarlier } from "../learners/keep-earlier.ts";
@@ -148,9 +149,20 @@ export async function publishVersion(
   context: Pick<RunContext, "run" | "folders" | "reporter">,
   { version, folder, digest, files }: PlacedVersion,
 ): Promise<void> {
-  const earlier = await keepEarlier(context, version, { folder, files });
-  const policies = [...servedLearners(context.run, version, { folder, files }), ...earlier];
-  await context.reporter.publish({ version, location: folder, digest, oldestVersion: version, policies });
+  const { run, reporter } = context;
+  const attributes = { [Attr.runId]: run.runId, [Attr.policyVersion]: version };
+  await withSpan(SpanName.stepPublish, { attributes }, async () => {
+    const earlier = await keepEarlier(context, version, { folder, files });
+    const policies = [...servedLearners(run, version, { folder, files }), ...earlier];
+    await reporter.publish({
+      version,
+      location: folder,
+      digest,
+      oldestVersion: version,
+      policies,
+      publishedIn: recordedTraceparent(),
+    });
+  });
 }
 
 /** The approximate size of a whole state. */

@@ -24,6 +24,7 @@ import {
 import { type AllowedProgram, type CommandAgentConfig, commandAgentSchema } from "@hone/config";
 import { TerminalError } from "@hone/core";
 import { type ProcessGroupEnd, runProcessGroup } from "@hone/sandbox";
+import { traceVariables } from "@hone/telemetry";
 import { checkRoles } from "./check-roles.ts";
 import { MAX_RESULT_BYTES, outsideTaskOf, readOutsideResult } from "./outside-task.ts";
 
@@ -79,6 +80,7 @@ async function runCommand(
       command: [program.file, ...program.args],
       folder: program.folder,
       environment: {
+        ...traceVariables(),
         ...program.environment,
         ...sessionVariables(session),
         ...(Buffer.byteLength(task) <= MAX_TASK_VARIABLE_BYTES && { HONE_TASK: task }),

@@ -16,6 +16,7 @@ import {
 } from "@hone/agents";
 import { type EndpointAgentConfig, endpointAgentSchema } from "@hone/config";
 import { describeError, TerminalError } from "@hone/core";
+import { traceHeaders } from "@hone/telemetry";
 import { checkRoles, keysOf } from "./check-roles.ts";
 import { MAX_RESULT_BYTES, outsideTaskOf, readOutsideResult } from "./outside-task.ts";
 
@@ -71,7 +72,7 @@ async function askEndpoint(
   try {
     answer = await postAndWait(url, {
       body: JSON.stringify(body),
-      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      headers: { ...traceHeaders(), ...(key !== undefined && { authorization: `Bearer ${key}` }) },
       maxAnswerBytes: MAX_RESULT_BYTES,
       signal,
     });

@@ -19,6 +19,7 @@
 import { randomUUID } from "node:crypto";
 import { EnvironmentRefusedError, InfrastructureError, postAndWait } from "@hone/agents";
 import { deadline, describeError, TerminalError } from "@hone/core";
+import { traceHeaders } from "@hone/telemetry";
 import { z } from "zod";
 import type { EnvironmentServiceConfig } from "./config.ts";
 import {
@@ -122,7 +123,7 @@ export class AgentjetSession implements ServiceSession {
         (signal) =>
           postAndWait(address, {
             body: JSON.stringify({ ...body, ...fields }),
-            headers: this.#headers,
+            headers: { ...traceHeaders(), ...this.#headers },
             maxAnswerBytes: maxReplyBytes,
             signal,
           }),

@@ -14,6 +14,7 @@
 
 import { EnvironmentRefusedError, InfrastructureError } from "@hone/agents";
 import { describeError, TerminalError } from "@hone/core";
+import { traceHeaders } from "@hone/telemetry";
 import { z } from "zod";
 import type { EnvironmentServiceConfig } from "./config.ts";
 import { HandshakeRefusedError, JsonSocket } from "./json-socket.ts";
@@ -73,7 +74,11 @@ export class OpenenvSession implements ServiceSession {
   async open(seed: number): Promise<ServiceState> {
     const { taskId, params, timeoutMs, maxReplyBytes: maxMessageBytes } = this.#config;
     if (this.#isReleased) throw new TerminalError("ENVIRONMENT_CLOSED", "the environment is closed");
-    this.#socket = new JsonSocket(this.#address, { headers: this.#headers, maxMessageBytes, timeoutMs });
+    this.#socket = new JsonSocket(this.#address, {
+      headers: { ...traceHeaders(), ...this.#headers },
+      maxMessageBytes,
+      timeoutMs,
+    });
     const data = { seed, ...(taskId !== undefined && { task_id: taskId }), ...params };
     const reply = await this.#ask(this.#socket, "reset", data);
     if (reply.type === "observation") return this.#stateOf("reset", reply.data, {});
