@@ -1,26 +1,15 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
-import { gunzipSync } from "node:zlib";
 import type { RunConfig } from "@hone/config";
 import { temporaryFolder } from "@hone/testing";
 import { runToEnd } from "../support/follow.ts";
 import { type LakeRunOptions, lakeRun } from "../support/lake-run.ts";
-import { readPlainModel } from "../support/plain-decoder.ts";
-import {
-  PLAIN_CISPO,
-  PLAIN_GRPO,
-  PLAIN_GSPO,
-  type PlainAlgorithm,
-  type StoredRollout,
-  trainPlainly,
-} from "../support/plain-training.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 
 /*
- * What the ledger says of finished runs: from a trained token to its gradient, computed again from the stored rollouts and kept
- * weights by plain float64 maths; that its chain verifies and shows what was changed; and where two runs part.
+ * What the ledger says of finished runs: that its chain verifies and shows what was changed, and where two runs part.
  */
 
 const DEADLINE_MS = 300_000;
@@ -44,26 +33,6 @@ export function computeScore({ environmentReturn, turns }) {
   return environmentReturn + 0.05 * turns.length + (isMeant ? 0.25 : 0);
 }
 `;
-
-interface TokenAnswer {
-  readonly step: number;
-  readonly reward: number;
-  readonly share: number;
-  readonly tokens: readonly {
-    readonly sample: number;
-    readonly position: number;
-    readonly id: number;
-    readonly behaviourLogprob: number;
-    readonly advantage: number;
-    readonly parts: { readonly episode: number; readonly kl: number };
-    readonly share: number;
-    readonly passes: readonly {
-      readonly ratio: number;
-      readonly cut: string;
-      readonly coefficient: number;
-    }[];
-  }[];
-}
 
 describe("the ledger of finished runs", () => {
   let files: Awaited<ReturnType<typeof temporaryFolder>>;
@@ -112,121 +81,7 @@ describe("the ledger of finished runs", () => {
     return newestRun(`${args[0]!.replace(/-\d+$/, "")}-replay`);
   }
 
-  describe("from a token to its gradient", () => {
-    for (const [name, algorithm] of Object.entries({
-      "grpo with ppo_clip and the KL in the loss": PLAIN_GRPO,
-      "rloo with gspo": PLAIN_GSPO,
-      "reinforce_plus_plus with cispo and the KL in the reward": PLAIN_CISPO,
-    })) {
-      test(`plain float64 maths finds advantage, ratio, cut and share of every token: ${name}`, async () => {
-        // One update for each step, by a policy that moves away from the one that sampled.
-        const settings = `${algorithm.settings},trainer.checkpoint.every=1,trainer.checkpoint.keep=9,trainer.epochs=1,trainer.minibatches=1,trainer.optimizer.learningRate=0.01`;
-        const runId = await replayed(recorded, "--set", settings);
-        const cuts = new Set<string>();
-        for (let step = 1; step <= SHAPE.steps; step++) {
-          for (const cut of await compareStep(runId, step, algorithm)) cuts.add(cut);
-        }
-        assert.ok(cuts.has("none") && cuts.size > 1, `cuts: ${[...cuts]}`);
-      });
-    }
-
-    /** @returns the cuts of the step's tokens. */
-    async function compareStep(runId: string, step: number, algorithm: PlainAlgorithm): Promise<string[]> {
-      const runs = path.join(stack.stateFolder, "runs");
-      const config = path.join(runs, runId, "checkpoints", "step-1");
-      // Both begin with the same warm start, and no checkpoint is made of it.
-      const model = (version: number) =>
-        version === 0
-          ? readPlainModel(path.join(runs, recorded, "kept-states", "0"), config)
-          : readPlainModel(path.join(runs, runId, "checkpoints", `step-${version}`));
-      const answers = await recordedTokens(runId, step);
-      const expected = trainPlainly(storedGroups(recorded, step), model(step - 1), model(0), algorithm);
-      assert.deepEqual([...answers.keys()].sort(), [...expected.keys()].sort());
-      assert.ok(expected.size > 1);
-      const pairs = [...expected].flatMap(([slot, tokens]) => {
-        const answer = answers.get(slot)!;
-        assert.equal(answer.step, step);
-        assert.equal(answer.tokens.length, tokens.length);
-        return answer.tokens.map((found, i) => ({
-          found,
-          wanted: tokens[i]!,
-          where: `${runId}/${slot}, token ${i}`,
-        }));
-      });
-      for (const { found, wanted, where } of pairs) {
-        const [pass] = found.passes;
-        near(found.parts.episode, wanted.parts.episode, `the episode's part of ${where}`);
-        near(found.parts.kl, wanted.parts.kl, `the KL's part of ${where}`);
-        near(found.advantage, wanted.advantage, `advantage of ${where}`);
-        near(pass!.ratio, wanted.ratio, `ratio of ${where}`);
-        assert.equal(pass!.cut, wanted.cut, `cut of ${where} at the ratio ${wanted.ratio}`);
-        near(pass!.coefficient, wanted.coefficient, `coefficient of ${where}`);
-      }
-      // Every token has a part in every share.
-      for (const { found, wanted, where } of pairs) near(found.share, wanted.share, `share of ${where}`);
-      const total = pairs.reduce((sum, { found }) => sum + found.share, 0);
-      const cuts = pairs.map(({ wanted }) => wanted.cut);
-      near(total, 1, "the sum of all shares");
-      await compareTop(runId, step, expected);
-      return cuts;
-    }
-
-    /** What `hone tokens` prints of each recorded rollout of a step, by slot. */
-    async function recordedTokens(runId: string, step: number): Promise<Map<string, TokenAnswer>> {
-      const rows = await stack.sql`
-        select slot from trainer.token_records where run_id = ${runId} and version = ${step} order by slot`;
-      const answers = new Map<string, TokenAnswer>();
-      for (const { slot } of rows) {
-        const answer = await stack.page(`/api/runs/${runId}/rollouts/${slot}/tokens`);
-        answers.set(slot, (await answer.json()) as TokenAnswer);
-      }
-      return answers;
-    }
-
-    /** `hone step` names the rollouts that added most, in their order. */
-    async function compareTop(
-      runId: string,
-      step: number,
-      expected: ReturnType<typeof trainPlainly>,
-    ): Promise<void> {
-      const { topRollouts, topTokens, updates } = JSON.parse(
-        await hone("step", runId, String(step), "--json"),
-      );
-      const shares = [...expected.values()].map((tokens) =>
-        tokens.reduce((sum, { share }) => sum + share, 0),
-      );
-      shares.sort((a, b) => b - a);
-      assert.equal(topRollouts.length, Math.min(10, shares.length));
-      topRollouts.forEach(({ share, slot }: { share: number; slot: string }, i: number) => {
-        near(share, shares[i]!, `share of the rollout ${slot}`);
-      });
-      const largest = Math.max(...[...expected.values()].flat().map(({ share }) => share));
-      near(topTokens[0].share, largest, "share of the first token");
-      assert.equal(updates.length, 1);
-      const [row] = await stack.sql`
-        select metrics from trainer.steps where run_id = ${runId} and version = ${step}`;
-      assert.equal(updates[0].gradNorm, row?.metrics.grad_norm);
-    }
-
-    /** The trained groups of a step, from the file in the state folder. */
-    function storedGroups(runId: string, step: number): StoredRollout[][] {
-      const folder = path.join(stack.stateFolder, "runs", runId, "rollouts");
-      const name = readdirSync(folder).find((each) => each.startsWith(`${step}-`))!;
-      const { groups } = JSON.parse(
-        gunzipSync(readFileSync(path.join(folder, name, "step.json.gz"))).toString("utf8"),
-      );
-      return groups.map(({ rollouts }: { rollouts: KeptRollout[] }) =>
-        rollouts.map(({ slot, scores, outcome, samples }) => {
-          assert.ok(["completed", "truncated"].includes(outcome), outcome);
-          return {
-            slot: `${slot.split}.${slot.step}.${slot.task}.${slot.index}`,
-            reward: scores.reduce((sum, { weight, value }) => sum + weight * value, 0),
-            samples,
-          };
-        }),
-      );
-    }
-
+  describe("the record of trained tokens", () => {
     test("a table shows them, and the page gets them from the tracer", async () => {
       const [row] = await stack.sql`
         select slot from trainer.token_records where run_id = ${recorded} and version = 2 limit 1`;
@@ -239,7 +94,7 @@ describe("the ledger of finished runs", () => {
       assert.match(await hone("step", recorded, "2"), /^rollout +share +tokens +reward +advantage/m);
       const answer = await stack.page(`/api/runs/${recorded}/rollouts/${row?.slot}/tokens`);
       assert.equal(answer.status, 200);
-      const { tokens } = (await answer.json()) as TokenAnswer;
+      const { tokens } = (await answer.json()) as { tokens: { passes: unknown[] }[] };
       // Two epochs: each token was trained twice.
       assert.deepEqual(new Set(tokens.map(({ passes }) => passes.length)), new Set([2]));
     });
@@ -355,18 +210,6 @@ describe("the ledger of finished runs", () => {
   });
 });
 
-interface KeptRollout {
-  readonly slot: {
-    readonly split: string;
-    readonly step: number;
-    readonly task: number;
-    readonly index: number;
-  };
-  readonly outcome: string;
-  readonly scores: readonly { readonly weight: number; readonly value: number }[];
-  readonly samples: StoredRollout["samples"];
-}
-
 interface LedgerAnswer {
   readonly rows: readonly {
     readonly before: string;
@@ -374,12 +217,6 @@ interface LedgerAnswer {
     readonly optimizer: string;
     readonly trained: number;
   }[];
-}
-
-/** The figures are float32; those of the plain maths float64. */
-function near(found: number, wanted: number, what: string): void {
-  const tolerance = 1e-5 * Math.max(1, Math.abs(wanted));
-  assert.ok(Math.abs(found - wanted) <= tolerance, `${what} is ${found}, expected ${wanted}`);
 }
 
 /** The same run with the ids of two tokens of its vocabulary exchanged. */

@@ -1,5 +1,5 @@
 /**
- * Three algorithms written plainly, in float64 and without any of Hone's code, for a test of the record of trained tokens: what
+ * Algorithms written plainly, in float64 and without any of Hone's code, for a test of the record of trained tokens: what
  * each token of a step was worth, how far the policy had moved, what cut it, and what it added to the gradient. A step has one
  * update of all of its rollouts.
  */
@@ -144,26 +144,23 @@ function ofGroups(compare: (rewards: readonly number[]) => readonly number[]): P
     );
 }
 
-/** GRPO with PPO's clip and the KL to the first policy (k3) in the loss. */
-export const PLAIN_GRPO: PlainAlgorithm = {
-  settings:
-    "algorithm.advantage.kind=grpo,algorithm.loss.clipLow=0.02,algorithm.loss.clipHigh=0.03,algorithm.kl.coefficient=0.1",
-  parts: ofGroups((rewards) => {
-    if (new Set(rewards).size === 1) return rewards.map(() => 0);
-    const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
-    const squares = rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0);
-    const deviation = Math.sqrt(squares / (rewards.length - 1));
-    return rewards.map((reward) => (reward - mean) / (deviation + 1e-6));
-  }),
-  whitens: false,
-  weighsRollouts: false,
-  trainsAll: true,
-  loss: ({ advantage, sampled, now, reference }) => {
+/** The rewards of a group, less their mean, by their deviation. */
+const compareAsGrpo = ofGroups((rewards) => {
+  if (new Set(rewards).size === 1) return rewards.map(() => 0);
+  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
+  const squares = rewards.reduce((sum, reward) => sum + (reward - mean) ** 2, 0);
+  const deviation = Math.sqrt(squares / (rewards.length - 1));
+  return rewards.map((reward) => (reward - mean) / (deviation + 1e-6));
+});
+
+/** PPO's clipped loss, and the KL to the first policy (k3) in it. */
+function ppoClip({ low = 0.2, high = 0.28, kl = 0 }): PlainAlgorithm["loss"] {
+  return ({ advantage, sampled, now, reference }) => {
     const ratio = Math.exp(now - sampled);
     const cut =
-      advantage > 0 && ratio > 1.03
+      advantage > 0 && ratio > 1 + high
         ? "clip_high"
-        : advantage < 0 && ratio < 0.98
+        : advantage < 0 && ratio < 1 - low
           ? "clip_low"
           : advantage < 0 && ratio > 3
             ? "dual_clip"
@@ -172,8 +169,37 @@ export const PLAIN_GRPO: PlainAlgorithm = {
     // k3 counts up to 10.
     const d = reference - now;
     const ofKl = Math.exp(d) - d - 1 > 10 ? 0 : 1 - Math.exp(d);
-    return { ratio, cut, slope: ofClip + 0.1 * ofKl };
-  },
+    return { ratio, cut, slope: ofClip + kl * ofKl };
+  };
+}
+
+/** GRPO as run files have it by default. */
+export const PLAIN_GRPO: PlainAlgorithm = {
+  settings: "algorithm.kl.coefficient=0",
+  parts: compareAsGrpo,
+  whitens: false,
+  weighsRollouts: false,
+  trainsAll: false,
+  loss: ppoClip({}),
+};
+
+/** GRPO with a narrow clip and the KL in the loss. */
+export const PLAIN_GRPO_WITH_KL: PlainAlgorithm = {
+  ...PLAIN_GRPO,
+  settings:
+    "algorithm.advantage.kind=grpo,algorithm.loss.clipLow=0.02,algorithm.loss.clipHigh=0.03,algorithm.kl.coefficient=0.1",
+  trainsAll: true,
+  loss: ppoClip({ low: 0.02, high: 0.03, kl: 0.1 }),
+};
+
+/** REINFORCE++ with PPO's clip, as the first example has it. */
+export const PLAIN_REINFORCE: PlainAlgorithm = {
+  ...PLAIN_GRPO,
+  parts: (groups) =>
+    new Map(
+      groups.flat().map((each) => [each, each.sampled.map(() => ({ episode: each.rollout.reward, kl: 0 }))]),
+    ),
+  whitens: true,
 };
 
 /** Leave one out, with one ratio for the whole sample. */
