@@ -20,11 +20,12 @@ import {
 } from "@hone/messaging";
 import { RewardReplySchema, RewardRequestSchema, type RewardResult } from "@hone/proto-gen/judge";
 import { eventually } from "@hone/testing";
+import { brokenPromises } from "../support/asynchronous-run.ts";
 import { publishRequest, stageOf, untilEnded } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { leftoversOf, untilTidy } from "../support/leftovers.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
-import { weightDigests } from "../support/weights.ts";
+import { assertRepeatable, weightDigests } from "../support/weights.ts";
 
 /* Runs whose rewards come after the rollouts have ended: from the bus, from the command line, and by the URL of a session. */
 
@@ -230,6 +231,40 @@ describe("a run whose rewards come later", { timeout: 900_000 }, () => {
     const { rollouts } = await outcomeOf(stack, runId);
     assert.deepEqual(rollouts.map(({ reward }) => reward).sort(), [0, 1]);
     server.close();
+  });
+
+  test("an asynchronous run trains other groups while rewards are open, and takes these when they come", async () => {
+    const base = await laterRun("ahead");
+    const shape = { steps: 4, maxStaleness: 2 };
+    // Without evaluations, so that its replay waits for nobody.
+    const run = {
+      ...base,
+      dataset: { train: base.dataset.train },
+      trainer: { ...base.trainer, ...shape, keepRollouts: true },
+    };
+    const runId = await publish(stack, run);
+    const isOfFirst = ({ split, step, task }: Slot) => split === "train" && step === 1 && task === 0;
+    let isHeldBack = true;
+    const giving = giveAll(stack, runId, (slot) => !(isHeldBack && isOfFirst(slot)));
+    await eventually(
+      "a step without the group whose rewards are open",
+      async () => {
+        const [row] = await stack.sql`select version from trainer.runs where run_id = ${runId}`;
+        return row?.version >= 1 && (await openSlots(stack, runId)).filter(isOfFirst).length === 2;
+      },
+      { deadlineMs: DEADLINE_MS },
+    );
+    isHeldBack = false;
+    await giving;
+    assert.deepEqual(await brokenPromises(stack, runId, { ...shape, tasksPerStep: 2 }), []);
+    const { rollouts } = await outcomeOf(stack, runId);
+    const held = rollouts.filter(({ slot }) => /^train\.1\.0\./.test(slot));
+    assert.equal(held.length, 2, "each was trained, or left out as too old, once");
+    assert.ok(
+      held.every(({ outcome, version }) => outcome === "stale" || version > 1),
+      JSON.stringify(held),
+    );
+    await assertRepeatable(stack, run, runId, DEADLINE_MS);
   });
 
   test("leaves no rewards behind when it is cancelled while it waits", async () => {
