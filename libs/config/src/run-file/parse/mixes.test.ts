@@ -37,6 +37,7 @@ const fileWith = (train: readonly object[], evaluation?: readonly object[], chan
     ...changes,
   });
 
+const group = { kind: "group", baseUrl: "http://h/v1", model: "m", rubric: "r" };
 const SOLVER = { name: "single_turn", config: { systemPrompt: "Solve." }, modules: ["solver.ts"] };
 const PARTS = [
   { tasks: lake(0, 100), groups: 6, maxTurns: 5, curriculum: { kind: "success", low: 0.2 } },
@@ -70,6 +71,16 @@ describe("a mix of environments and rows", () => {
     );
   });
 
+  test("may have judges that compare groups in one of its parts", () => {
+    const run = parseRunFile(
+      fileWith([{ tasks: lake(0, 9) }, { name: "sums", tasks: rows, judge: [group] }]),
+    );
+    assert.deepEqual(
+      judgesOfPart(run, "sums").map(({ kind }) => kind),
+      ["group"],
+    );
+  });
+
   test("is the same after it was stored and read again", () => {
     const run = parseRunFile(fileWith(PARTS));
     assert.deepEqual(resolveRunConfig(JSON.parse(JSON.stringify(run))), run);
@@ -94,7 +105,6 @@ describe("a mix of environments and rows", () => {
     );
   });
 
-  const group = { kind: "group", baseUrl: "http://h/v1", model: "m", rubric: "r" };
   const refusals: [what: string, file: string, key: string, allowed: RegExp][] = [
     [
       "two parts of one name",
@@ -157,10 +167,12 @@ describe("a mix of environments and rows", () => {
       /an environment has none/,
     ],
     [
-      "a judge of groups for a part",
-      fileWith([{ tasks: lake(0, 9), judge: [group] }]),
+      "a judge of groups for a part, beside a baseline",
+      fileWith([{ tasks: lake(0, 9), judge: [group] }], undefined, {
+        algorithm: { advantage: { kind: "remax" } },
+      }),
       "dataset.train.parts[0].judge[0].kind",
-      /judges of groups are asked for every group/,
+      /whose baseline is in no group/,
     ],
     [
       "an unknown key of a part",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { Outcome } from "@hone/core";
+import { Outcome, type Slot } from "@hone/core";
 import { silentLogger } from "@hone/telemetry";
 import { testConfig, testRun } from "../../testing/fake-run.ts";
 import type { RunReporter } from "../report/run-reporter.ts";
@@ -32,16 +32,21 @@ function rollout(task: number, index: number, outcome: Outcome = Outcome.complet
 }
 
 /** Returns what the judge was asked, and the resulting rollouts. */
-async function compare(scored: ScoredRollout[], groupJudges: GroupJudges, judge: object[] = JUDGES) {
+async function compare(
+  scored: ScoredRollout[],
+  groupJudges: GroupJudges,
+  judge: object[] = JUDGES,
+  { partOf = () => "", ...changes }: { partOf?: (slot: Slot) => string; dataset?: object } = {},
+) {
   const run = testRun({
-    config: testConfig({ judge, rollout: { tasksPerStep: 2, groupSize: 3 } }),
+    config: testConfig({ judge, rollout: { tasksPerStep: 2, groupSize: 3 }, ...changes }),
   });
   // The reporter's waiting is not tested here.
   const reporter = {
     untilAvailable: (_wait: unknown, work: (signal: AbortSignal) => Promise<unknown>) =>
       work(new AbortController().signal),
   } as unknown as RunReporter;
-  return compareGroups({ run, reporter, groupJudges, logger: silentLogger() }, scored);
+  return compareGroups({ run, reporter, groupJudges, logger: silentLogger() }, scored, partOf);
 }
 
 const rankValues = (scored: readonly ScoredRollout[]) =>
@@ -96,6 +101,31 @@ describe("compareGroups()", () => {
     assert.deepEqual(
       compared.map(({ outcome }) => outcome),
       [...new Array(3).fill(Outcome.infraFailed), ...new Array(3).fill(Outcome.completed)],
+    );
+  });
+
+  test("asks the judges of a part of a mix about the groups of that part alone", async () => {
+    const tasks = { source: "environment", environment: "frozen_lake", seeds: { from: 0, to: 9 } };
+    const ranks = { ...JUDGES[1], name: "own" };
+    const parts = [
+      { name: "plain", tasks, groups: 1 },
+      { name: "ranked", tasks, groups: 1, judge: [{ kind: "environment" }, ranks] },
+    ];
+    const asked: unknown[] = [];
+    const groupJudges: GroupJudges = {
+      compare: async ({ sequences, judges }) => {
+        asked.push([sequences, judges.map(({ name }) => name)]);
+        return { kind: "scored", scores: sequences.map((value) => [{ judge: "own", weight: 2, value }]) };
+      },
+    };
+    const compared = await compare([...group(0), ...group(1)], groupJudges, [{ kind: "environment" }], {
+      dataset: { train: { source: "mix", parts } },
+      partOf: ({ task }) => parts[task]!.name,
+    });
+    assert.deepEqual(asked, [[[100, 101, 102], ["own"]]]);
+    assert.deepEqual(
+      compared.map(({ scores }) => scores.length),
+      [1, 1, 1, 2, 2, 2],
     );
   });
 

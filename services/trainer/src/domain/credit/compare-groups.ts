@@ -6,8 +6,8 @@
  * C3: a rollout that remains alone cannot be compared and gets the mean score of every group, a half.
  */
 
-import type { GroupJudgeConfig } from "@hone/config";
-import { isScorable, Outcome } from "@hone/core";
+import { type GroupJudgeConfig, judgesOfPart } from "@hone/config";
+import { isScorable, Outcome, type Slot } from "@hone/core";
 import { clipReason, type Score } from "@hone/rl";
 import { WaitOwner } from "../report/wait.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
@@ -18,22 +18,30 @@ export type CompareContext = Pick<RunContext, "run" | "reporter" | "groupJudges"
 
 const ALONE = 0.5;
 
-/** Adds the scores of the run's group judges to whole groups, in order of their slots. */
+/**
+ * Adds the scores of the judges that compare groups to whole groups, in order of their slots.
+ * @param partOf the part of a mix that the task of a rollout is of; empty = none.
+ */
 export async function compareGroups(
   context: CompareContext,
   scored: readonly ScoredRollout[],
+  partOf: (slot: Slot) => string,
 ): Promise<readonly ScoredRollout[]> {
-  const { judge, rollout } = context.run.config;
-  const judges = judge.filter((each) => each.kind === "group");
-  if (judges.length === 0) return scored;
-  const groups: ScoredRollout[][] = [];
-  for (let begin = 0; begin < scored.length; begin += rollout.groupSize) {
-    groups.push(scored.slice(begin, begin + rollout.groupSize));
+  const { config } = context.run;
+  const { groupSize } = config.rollout;
+  const judgesOf = (part: string) =>
+    judgesOfPart(config, part).filter((each): each is GroupJudgeConfig => each.kind === "group");
+  const groups: { readonly rollouts: ScoredRollout[]; readonly judges: readonly GroupJudgeConfig[] }[] = [];
+  for (let begin = 0; begin < scored.length; begin += groupSize) {
+    const rollouts = scored.slice(begin, begin + groupSize);
+    groups.push({ rollouts, judges: judgesOf(partOf(rollouts[0]!.slot)) });
   }
-  const text = `${groups.length} groups to be compared by the judge`;
+  if (groups.every(({ judges }) => judges.length === 0)) return scored;
+  const count = groups.filter(({ judges }) => judges.length > 0).length;
+  const text = `${count} groups to be compared by the judge`;
   // All at once: the judge itself limits how many requests it handles at a time.
   const compared = await context.reporter.untilAvailable({ text, owner: WaitOwner.judge }, (signal) =>
-    Promise.all(groups.map((group) => compareGroup(context, group, judges, signal))),
+    Promise.all(groups.map(({ rollouts, judges }) => compareGroup(context, rollouts, judges, signal))),
   );
   return compared.flat();
 }
@@ -45,7 +53,7 @@ async function compareGroup(
   signal: AbortSignal,
 ): Promise<ScoredRollout[]> {
   const compared = group.filter(({ outcome }) => isScorable(outcome)); // C1
-  if (compared.length === 0) return [...group];
+  if (judges.length === 0 || compared.length === 0) return [...group];
   let scores: readonly (readonly Score[])[];
   if (compared.length === 1) {
     scores = [judges.map(({ kind, name = kind, weight }) => ({ judge: name, weight, value: ALONE }))]; // C3

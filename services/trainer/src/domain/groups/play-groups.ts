@@ -10,7 +10,7 @@
  *     groups.
  */
 
-import { type Slot, Split } from "@hone/core";
+import { groupKey, type Slot, Split } from "@hone/core";
 import { groupsThatTeach, nextBatchSize, playsBaseline } from "@hone/rl";
 import { type Context, SpanName, withSpan } from "@hone/telemetry";
 import { compareGroups } from "../credit/compare-groups.ts";
@@ -124,5 +124,7 @@ async function gatherGroups(
     redundancy && { groups: wanted, rollouts: groupSize },
   );
   const ready = prepareGroups(context, gathered, { lowest: step - 1, highest: step - 1 });
-  return groupsOf(groupSize, await compareGroups(context, ready.rollouts), ready.baselines);
+  const parts = new Map(trained.map(({ slot, task }) => [groupKey(slot), task.part]));
+  const partOf = (slot: Slot) => parts.get(groupKey(slot)) ?? "";
+  return groupsOf(groupSize, await compareGroups(context, ready.rollouts, partOf), ready.baselines);
 }

@@ -50,7 +50,8 @@ export async function playOpenGroups(
     }
     const versions = { lowest: oldestVersion(run, step), highest: step - 1 };
     const { rollouts, baselines } = prepareGroups(context, gathered, versions);
-    const groups = groupsOf(groupSize, await compareGroups(context, rollouts), baselines);
+    const partOf = (slot: Slot) => openGroups.at(slot).content.part;
+    const groups = groupsOf(groupSize, await compareGroups(context, rollouts, partOf), baselines);
     const played = groups.map((group, task) => ({ ...group, task }));
     const troubles = reportTroubles(context, `step ${step}`, rolloutsOf(played));
     return {

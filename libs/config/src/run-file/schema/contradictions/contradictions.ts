@@ -129,6 +129,16 @@ function* judgeContradictions(run: Checked): Generator<Contradiction> {
   }
 }
 
+/** The judges of the run, and those of the parts of a mix that have their own. */
+function judgeListsOf(
+  run: Pick<Checked, "dataset" | "judge">,
+): readonly { readonly path: readonly PropertyKey[]; readonly judges: RunConfig["judge"] }[] {
+  const ofParts = taskPartsOf(run).flatMap(({ path, part }) =>
+    part?.judge === undefined ? [] : [{ path: [...path.slice(0, -1), "judge"], judges: part.judge }],
+  );
+  return [{ path: ["judge"], judges: run.judge }, ...ofParts];
+}
+
 /** Whether the tasks are environments and not rows. */
 function isPlayed(tasks: TaskPart["tasks"]): boolean {
   return environmentOfTasks(tasks) !== undefined;
@@ -146,17 +156,19 @@ function* environmentJudges(judges: RunConfig["judge"], path: PropertyKey[]): Ge
   }
 }
 
-function* rolloutContradictions({ rollout, algorithm, judge }: Checked): Generator<Contradiction> {
+function* rolloutContradictions({ rollout, algorithm, dataset, judge }: Checked): Generator<Contradiction> {
   const { tasksPerStep, groupSize, redundancy } = rollout;
   const usesRewards = algorithm.distillation?.useRewards ?? true;
   if (groupSize === 1 && usesRewards && comparesGroup(algorithm.advantage)) {
     const why = `as ${algorithm.advantage.kind} compares the rollouts of a group`;
     yield { path: ["rollout", "groupSize"], allowed: `at least 2, ${why}` };
   }
-  const group = judge.findIndex(({ kind }) => kind === "group");
-  if (group >= 0 && playsBaseline(algorithm.advantage)) {
+  if (playsBaseline(algorithm.advantage)) {
     const allowed = `another kind where advantage.kind is "${algorithm.advantage.kind}", whose baseline is in no group`;
-    yield { path: ["judge", group, "kind"], allowed };
+    for (const { path, judges } of judgeListsOf({ dataset, judge })) {
+      const group = judges.findIndex(({ kind }) => kind === "group");
+      if (group >= 0) yield { path: [...path, group, "kind"], allowed };
+    }
   }
   const { dynamicSampling, advantage } = algorithm;
   if (dynamicSampling !== undefined && groupSize === 1) {

@@ -5,11 +5,10 @@ import type { RunConfig } from "../schema.ts";
 import type { MixPart } from "../sources.ts";
 import type { Contradiction } from "./contradiction.ts";
 
-type Checked = Pick<RunConfig, "dataset" | "judge" | "rollout">;
+type Checked = Pick<RunConfig, "dataset" | "rollout">;
 
 /** @returns what contradicts itself in the mixes of both splits. */
-export function* mixContradictions({ dataset, judge, rollout }: Checked): Generator<Contradiction> {
-  yield* groupJudges({ dataset, judge });
+export function* mixContradictions({ dataset, rollout }: Checked): Generator<Contradiction> {
   for (const split of ["train", "eval"] as const) {
     const source = dataset[split];
     if (source?.source !== "mix") continue;
@@ -30,21 +29,6 @@ export function* mixContradictions({ dataset, judge, rollout }: Checked): Genera
         const allowed = `greater than from (${part.tasks.seeds.from})`;
         yield { path: [...path, index, "tasks", "seeds", "to"], allowed };
       }
-    }
-  }
-}
-
-/** Judges that compare a group are those of the run: the trainer asks them for every group alike. */
-function* groupJudges({ dataset, judge }: Pick<Checked, "dataset" | "judge">): Generator<Contradiction> {
-  const ofRun = judge.findIndex(({ kind }) => kind === "group");
-  for (const split of ["train", "eval"] as const) {
-    const source = dataset[split];
-    for (const [index, part] of (source?.source === "mix" ? source.parts : []).entries()) {
-      const own = part.judge?.findIndex(({ kind }) => kind === "group") ?? -1;
-      const allowed =
-        "another kind where parts have judges of their own, as judges of groups are asked for every group";
-      if (own >= 0) yield { path: ["dataset", split, "parts", index, "judge", own, "kind"], allowed };
-      else if (part.judge !== undefined && ofRun >= 0) yield { path: ["judge", ofRun, "kind"], allowed };
     }
   }
 }
