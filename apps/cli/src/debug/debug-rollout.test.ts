@@ -46,6 +46,7 @@ describe("debugRollout()", () => {
         onTurn: record("turn"),
         onToolCall: record("tool"),
         onStep: record("step"),
+        onFinish: record("finish"),
         onFailure: (error) => void events.push(`failure ${String(error)}`),
       },
     });

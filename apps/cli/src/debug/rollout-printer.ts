@@ -38,6 +38,7 @@ export class RolloutPrinter {
       onTurn: (turn) => this.#turn(turn),
       onToolCall: (call) => this.#toolCall(call),
       onStep: (step) => this.#step(step),
+      onFinish: (reward) => this.#named("reward", `${reward}, for the end of the episode`),
       onFailure: (error) => this.#failure(error),
     };
   }

@@ -61,6 +61,7 @@ export interface RolloutListener {
   onTurn(turn: SeenTurn): void;
   onToolCall(call: SeenToolCall): void;
   onStep(step: SeenStep): void;
+  onFinish(reward: number): void;
   onFailure(error: unknown): void;
 }
 
@@ -135,6 +136,10 @@ export class TurnRecorder implements RolloutObserver {
     const seen = { answer, ...step };
     if (turn !== undefined) this.turns[turn.index]?.steps.push(seen);
     this.#options.listener.onStep(seen);
+  }
+
+  onFinish(reward: number): void {
+    this.#options.listener.onFinish(reward);
   }
 
   onFailure(error: unknown): void {

@@ -1,10 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { contextOfTraceparent } from "@hone/telemetry";
 import { HumanMessage } from "@langchain/core/messages";
 import { z } from "zod";
 import { defineAgent } from "../definitions/agent.ts";
-import { defineEnvironment } from "../definitions/environment.ts";
+import { defineEnvironment, type Environment, type EnvironmentStep } from "../definitions/environment.ts";
 import { playAgent } from "../testing.ts";
+import { RolloutEnvironment } from "./rollout-environment.ts";
+import type { RolloutObserver } from "./rollout-observer.ts";
 
 const coin = defineEnvironment({
   configSchema: z.strictObject({}),
@@ -102,4 +105,25 @@ test("a turn is recorded with the actions that the environment was given, which 
     turns.map(({ actions }) => actions),
     [undefined, ["heads", ""]],
   );
+});
+
+test("whoever observes an attempt hears of the reward for an episode that its environment had to end", async () => {
+  const heard: unknown[] = [];
+  const observer = {
+    onReset: () => heard.push("reset"),
+    onStep: (_answer: string, { reward }: EnvironmentStep) => heard.push(reward),
+    onFinish: (reward: number) => heard.push(reward),
+  } as unknown as RolloutObserver;
+  const inner: Environment = {
+    reset: () => ({ observation: "", info: {} }),
+    step: () => ({ observation: "", info: {}, reward: 1, terminated: false, truncated: false }),
+    finish: () => 0.5,
+    metrics: () => ({}),
+  };
+  const trace = contextOfTraceparent(undefined);
+  const environment = new RolloutEnvironment({ name: "open", seed: 1, inner, trace, observer });
+  await environment.reset();
+  await environment.step("on");
+  await environment.finish();
+  assert.deepEqual(heard, ["reset", 1, 0.5]);
 });

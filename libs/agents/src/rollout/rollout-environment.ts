@@ -101,6 +101,7 @@ export class RolloutEnvironment implements AgentEnvironment {
       span.setAttribute(Attr.turnReward, result),
     );
     this.#give(reward);
+    this.#observer?.onFinish(reward);
   }
 
   metrics(): Readonly<Record<string, number>> {

@@ -30,4 +30,6 @@ export interface RolloutObserver {
   onReset(reset: EnvironmentReset): void;
   /** @param turn the turn that acted. */
   onStep(answer: string, step: EnvironmentStep, turn: RecordedTurn | undefined): void;
+  /** The environment ended an episode that was still open. @param reward goes to the turn that acted last. */
+  onFinish(reward: number): void;
 }
