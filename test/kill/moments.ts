@@ -95,7 +95,7 @@ export const MOMENTS = {
   "batch-complete": {
     title: "batch complete, training not begun",
     service: "trainer",
-    path: [allJobs, once("^post trainMinibatch")],
+    path: [allJobs, once("^post call trainMinibatch")],
     stop: "before",
     isNow: isMakingVersion2,
   },
