@@ -2,13 +2,15 @@ import assert from "node:assert/strict";
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, describe, test } from "node:test";
 import type { GenerateCall, PolicyGeneration } from "@hone/agents";
+import { parseRunFile } from "@hone/config";
 import { Outcome } from "@hone/core";
-import { ChatRenderer } from "@hone/tokenizer";
+import { ChatRenderer, loadTokenizer } from "@hone/tokenizer";
 import { chatmlTokenizer } from "@hone/tokenizer/testing";
 import "./domain/built-ins.ts";
 import { jobOf, runJob, WritingPolicy } from "./domain/testing/row-rollouts.ts";
@@ -173,6 +175,25 @@ describe("environments in Python", { skip, timeout: 120_000 }, () => {
     for (const envType of ["Taxi-v4", "CliffWalking-v1"]) {
       const { policy } = await play(envType, ["North"], { maxSteps: 2 });
       assert.equal(policy.prompts.join("").includes("\u001b"), false);
+    }
+  });
+
+  test("the tokenizer of the run on reasoning-gym knows every word of its tasks, so that none stands for an unknown one", async () => {
+    const folder = path.join(EXAMPLE, "reasoning");
+    const { dataset } = parseRunFile(await readFile(path.join(folder, "run.yaml"), "utf8"));
+    assert.ok(dataset.train.source === "environment_service");
+    const { envType, config } = dataset.train;
+    const tokenizer = await loadTokenizer(folder);
+    const [unknown] = tokenizer.encode("@");
+    assert.equal(tokenizer.decode([unknown ?? 0]), "<|unk|>");
+    for (let seed = 0; seed < 200; seed++) {
+      const { policy } = await play(envType, ["1"], { ...config, seed });
+      const [prompt = ""] = policy.prompts;
+      const task = prompt.slice(
+        prompt.indexOf("Your task"),
+        prompt.indexOf("</answer>.") + "</answer>.".length,
+      );
+      assert.ok(!tokenizer.encode(task).includes(unknown ?? 0), task);
     }
   });
 
