@@ -21,15 +21,16 @@ describe("sinks of metrics", { skip }, () => {
     assert.doesNotMatch(objectOf(manifests, "ConfigMap", "hone-nats").data["nats.conf"], /sinks/);
     const names = Object.keys(envOf(podOf(manifests, "tracer"), "tracer"));
     assert.deepEqual(
-      names.filter((name) => /MLFLOW|TENSORBOARD|OTLP_METRICS/.test(name)),
+      names.filter((name) => /MLFLOW|TENSORBOARD|OTLP_METRICS|PRICE|CURRENCY/.test(name)),
       [],
     );
   });
 
-  test("the tracer gets addresses from values, keys from Secrets, and TensorBoard's volume", async () => {
+  test("the tracer gets addresses and prices from values, keys from Secrets, and TensorBoard's volume", async () => {
     const pod = podOf(await manifestsOf(PROFILE), "tracer");
     const env = envOf(pod, "tracer");
     assert.equal(env.HONE_MLFLOW_URL?.value, "http://mlflow.mlflow:5000");
+    assert.deepEqual([env.HONE_TRACER_PRICE_PER_HOUR?.value, env.HONE_TRACER_CURRENCY?.value], ["2.40", "EUR"]);
     assert.equal(env.HONE_MLFLOW_EXPERIMENT?.value, "hone");
     assert.equal(env.HONE_MLFLOW_CHECKPOINTS?.value, "last");
     assert.deepEqual(env.HONE_MLFLOW_TOKEN?.valueFrom.secretKeyRef, { name: "mlflow", key: "token" });
