@@ -9,6 +9,7 @@ import { basename, dirname, isAbsolute, join } from "node:path";
 import { otherModels } from "@hone/config";
 import { raceAbortable } from "@hone/core";
 import type { Bus } from "@hone/messaging";
+import { RunFailedError } from "../errors.ts";
 import { allowModelFolders, shownPath } from "../project.ts";
 import { Interrupted, type Session } from "../session.ts";
 import { pageLink } from "../stack/secrets/http-token.ts";
@@ -66,6 +67,10 @@ export async function followOnStack(
   for (const { path } of places) if (isAbsolute(path)) allowModelFolders(foldersOf(path));
   await using stack = await useStack(session, { isInProcess: options.isInProcess === true });
   const bus = await connectTo(stack, "run", signal);
+  /** Whether the stack stays up for the run's page. There is none of a run that was refused. */
+  let isKept = false;
+  /** Why the run did not complete; thrown once its page is no longer needed. */
+  let failure: RunFailedError | undefined;
   try {
     const following = new AbortController();
     void stack.failed.then((error) => following.abort(error)); // never rejects
@@ -78,6 +83,7 @@ export async function followOnStack(
       terminal,
       signal: followSignal,
     }).finally(() => printer.close());
+    isKept = stack.isOwn && options.isKept && outcome.kind === "ended";
     if (outcome.kind === "ended") await options.onEnded(printer, bus);
     const resume = `hone resume ${printer.view.runId}`;
     requireCompleted(outcome, printer, {
@@ -86,11 +92,13 @@ export async function followOnStack(
     });
   } catch (error) {
     if (error instanceof Interrupted) printInterrupted(session, stack.isOwn, options.file);
-    throw error;
+    if (!(error instanceof RunFailedError && isKept)) throw error;
+    failure = error;
   } finally {
     await bus.close();
   }
-  if (!stack.isOwn || !options.isKept) return;
+  if (!isKept) return;
+  if (failure !== undefined) terminal.line(`\n${terminal.style("red", failure.message)}`);
   terminal.line(`\nthe page stays up at ${terminal.style("cyan", pageLink(stack))}; Ctrl-C stops the stack`);
   await raceAbortable(stack.failed, signal).then(
     (error) => {
@@ -98,6 +106,7 @@ export async function followOnStack(
     },
     () => undefined, // Ctrl-C is the expected end
   );
+  if (failure !== undefined) throw failure;
 }
 
 /** A model's folder. For one in the hub's cache also the repository's folder, which the model's files are links into. */
