@@ -30,7 +30,10 @@ describe("sinks of metrics", { skip }, () => {
     const pod = podOf(await manifestsOf(PROFILE), "tracer");
     const env = envOf(pod, "tracer");
     assert.equal(env.HONE_MLFLOW_URL?.value, "http://mlflow.mlflow:5000");
-    assert.deepEqual([env.HONE_TRACER_PRICE_PER_HOUR?.value, env.HONE_TRACER_CURRENCY?.value], ["2.40", "EUR"]);
+    assert.deepEqual(
+      [env.HONE_TRACER_PRICE_PER_HOUR?.value, env.HONE_TRACER_CURRENCY?.value],
+      ["2.40", "EUR"],
+    );
     assert.equal(env.HONE_MLFLOW_EXPERIMENT?.value, "hone");
     assert.equal(env.HONE_MLFLOW_CHECKPOINTS?.value, "last");
     assert.deepEqual(env.HONE_MLFLOW_TOKEN?.valueFrom.secretKeyRef, { name: "mlflow", key: "token" });
