@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import path from "node:path";
 import { after, before, describe, test } from "node:test";
-import { gunzipSync } from "node:zlib";
 import { inlineFiles, parseRunFile, type RunConfig } from "@hone/config";
+import { chromiumOrSkip } from "@hone/testing/chromium";
 import { runToEnd } from "../support/follow.ts";
 import { readPlainModel } from "../support/plain-decoder.ts";
 import {
@@ -12,11 +12,13 @@ import {
   PLAIN_GRPO_WITH_KL,
   PLAIN_GSPO,
   PLAIN_REINFORCE,
+  PLAIN_UNSCALED_GRPO,
   type PlainAlgorithm,
-  type StoredRollout,
   trainPlainly,
 } from "../support/plain-training.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
+import { placeOf, storedGroups } from "../support/stored-groups.ts";
+import { readTokenCards } from "../support/token-cards.ts";
 
 /*
  * From a token to its gradient, for short finished runs of three examples: what the page says of every trained token (advantage,
@@ -66,8 +68,10 @@ const EXAMPLES: Readonly<Record<string, Example>> = {
   },
 };
 
-interface TokenAnswer {
-  readonly step: number;
+/** The record of a rollout, or of the part that a role played. */
+interface PartAnswer {
+  readonly role: string | null;
+  readonly policy: string | null;
   readonly reward: number;
   readonly share: number;
   readonly tokens: readonly {
@@ -86,6 +90,22 @@ interface TokenAnswer {
   }[];
 }
 
+/** What the page draws of a rollout. */
+interface RolloutAnswer {
+  readonly turns: readonly Strip[];
+  readonly tails: readonly Strip[];
+}
+
+interface Strip {
+  readonly sample: number;
+  readonly tokens: readonly { readonly isSampled: boolean }[];
+}
+
+/** By the rollout's slot, and its role where it has one. */
+type Parts = ReadonlyMap<string, PartAnswer>;
+
+const { chromium, skip } = await chromiumOrSkip("the cards of trained tokens are");
+
 describe("from a token to its gradient", { timeout: 900_000 }, () => {
   let stack: TestStack;
   before(async () => {
@@ -101,6 +121,8 @@ describe("from a token to its gradient", { timeout: 900_000 }, () => {
         recorded = (await runToEnd(stack, run, { deadlineMs: RUN_DEADLINE_MS })).runId;
       });
 
+      test("the page's cards say the same", { skip }, () => compareCards(recorded));
+
       for (const [name, algorithm] of Object.entries(example.algorithms)) {
         test(`plain float64 maths finds the same for every token: ${name}`, async () => {
           const runId = await replayed(recorded, `${algorithm.settings},${ONE_UPDATE}`);
@@ -113,6 +135,40 @@ describe("from a token to its gradient", { timeout: 900_000 }, () => {
       }
     });
   }
+
+  describe("two policies that learn a game against each other", () => {
+    let runId: string;
+    before(async () => {
+      ({ runId } = await runToEnd(stack, await shortSelfPlay(), { deadlineMs: RUN_DEADLINE_MS }));
+    });
+
+    test("the page's cards say the same", { skip }, () => compareCards(runId));
+
+    test("plain float64 maths finds the same for every token of either role", async () => {
+      // No checkpoint is made of what the first step begins with.
+      for (let step = 2; step <= STEPS; step++) {
+        const answers = await recordedTokens(runId, step);
+        const learners = { learner: null, rival: "rival" };
+        assert.deepEqual(
+          [...new Set([...answers.values()].map(({ role, policy }) => `${role} ${policy}`))].sort(),
+          Object.entries(learners).map(([role, policy]) => `${role} ${policy}`),
+        );
+        for (const [role, policy] of Object.entries(learners)) {
+          const checkpoint = path.join(stack.stateFolder, "runs", runId, "checkpoints", `step-${step - 1}`);
+          const model = readPlainModel(path.join(checkpoint, policy === null ? "" : `policies/${policy}`));
+          const expected = trainPlainly(
+            storedGroups(stack, runId, step, role),
+            model,
+            model,
+            PLAIN_UNSCALED_GRPO,
+          );
+          const own = new Map([...answers].filter(([, part]) => part.role === role));
+          comparePart(runId, own, expected);
+          await compareTop(runId, step, expected, policy);
+        }
+      }
+    });
+  });
 
   /** Runs a command that must succeed. @returns what it prints. */
   async function hone(...args: string[]): Promise<string> {
@@ -143,12 +199,18 @@ describe("from a token to its gradient", { timeout: 900_000 }, () => {
         ? readPlainModel(path.join(runs, recorded, "kept-states", "0"), config)
         : readPlainModel(path.join(runs, runId, "checkpoints", `step-${version}`));
     const answers = await recordedTokens(runId, step);
-    const expected = trainPlainly(storedGroups(recorded, step), model(step - 1), model(0), algorithm);
+    const expected = trainPlainly(storedGroups(stack, recorded, step), model(step - 1), model(0), algorithm);
+    comparePart(runId, answers, expected);
+    await compareTop(runId, step, expected);
+    return [...expected.values()].flat().map(({ cut }) => cut);
+  }
+
+  /** Compares every token that a policy learnt from in a step. */
+  function comparePart(runId: string, answers: Parts, expected: ReturnType<typeof trainPlainly>): void {
     assert.deepEqual([...answers.keys()].sort(), [...expected.keys()].sort());
     assert.ok(expected.size > 1);
     const pairs = [...expected].flatMap(([slot, tokens]) => {
       const answer = answers.get(slot)!;
-      assert.equal(answer.step, step);
       assert.equal(answer.tokens.length, tokens.length);
       return answer.tokens.map((found, i) => ({
         found,
@@ -168,22 +230,52 @@ describe("from a token to its gradient", { timeout: 900_000 }, () => {
     // Every token has a part in every share.
     for (const { found, wanted, where } of pairs) near(found.share, wanted.share, `share of ${where}`);
     const total = pairs.reduce((sum, { found }) => sum + found.share, 0);
-    const cuts = pairs.map(({ wanted }) => wanted.cut);
     near(total, 1, "the sum of all shares");
-    await compareTop(runId, step, expected);
-    return cuts;
   }
 
-  /** What `hone tokens` prints of each recorded rollout of a step, by slot. */
-  async function recordedTokens(runId: string, step: number): Promise<Map<string, TokenAnswer>> {
+  /** What `hone tokens` prints of each recorded rollout of a step. */
+  async function recordedTokens(runId: string, step: number): Promise<Parts> {
     const rows = await stack.sql`
-      select slot from trainer.token_records where run_id = ${runId} and version = ${step} order by slot`;
-    const answers = new Map<string, TokenAnswer>();
+      select distinct slot from trainer.token_records where run_id = ${runId} and version = ${step} order by slot`;
+    const answers = new Map<string, PartAnswer>();
     for (const { slot } of rows) {
       const answer = await stack.page(`/api/runs/${runId}/rollouts/${slot}/tokens`);
-      answers.set(slot, (await answer.json()) as TokenAnswer);
+      const { parts, step: trainedBy } = (await answer.json()) as { parts: PartAnswer[]; step: number };
+      assert.equal(trainedBy, step);
+      for (const part of parts) answers.set(placeOf(slot, part.role ?? undefined), part);
     }
     return answers;
+  }
+
+  /** Looks at a rollout with several parts, if the run has one. */
+  async function compareCards(runId: string): Promise<void> {
+    const [row] = await stack.sql`
+      select slot from trainer.token_records where run_id = ${runId} group by slot order by count(*) desc, slot limit 1`;
+    const place = `/runs/${runId}/rollouts/${row?.slot}`;
+    const { parts } = (await (await stack.page(`/api${place}/tokens`)).json()) as { parts: PartAnswer[] };
+    const { turns, tails } = (await (await stack.page(`/api${place}`)).json()) as RolloutAnswer;
+    const ofSamples = Map.groupBy(
+      parts.flatMap(({ role, policy, tokens }) => tokens.map((token) => ({ role, policy, ...token }))),
+      ({ sample }) => sample,
+    );
+    const expected = [...turns, ...tails].flatMap(({ sample, tokens }) =>
+      tokens.filter(({ isSampled }) => isSampled).map(() => ofSamples.get(sample)!.shift()!),
+    );
+    const cards = await readTokenCards(stack, chromium ?? "", place);
+    assert.equal(cards.length, expected.length);
+    cards.forEach((card, i) => {
+      const { id, role, policy, advantage, passes } = expected[i]!;
+      assert.equal(card["token id"]?.replaceAll(",", ""), String(id));
+      assert.deepEqual([card.role, card["learnt by the policy"]], [role ?? undefined, policy ?? undefined]);
+      const shown = Number(card.advantage?.replace("−", "-"));
+      assert.ok(Math.abs(shown - advantage) <= 0.0005 + 1e-9, `${card.advantage} for ${advantage}`);
+      assert.equal(card.sign, advantage < 0 ? "down" : "up");
+      const ratio = Number(card.ratio);
+      assert.ok(
+        Math.abs(ratio - passes.at(-1)!.ratio) <= 0.001 * ratio,
+        `${card.ratio} for ${passes.at(-1)!.ratio}`,
+      );
+    });
   }
 
   /** `hone step` names the rollouts that added most, in their order. */
@@ -191,8 +283,11 @@ describe("from a token to its gradient", { timeout: 900_000 }, () => {
     runId: string,
     step: number,
     expected: ReturnType<typeof trainPlainly>,
+    policy: string | null = null,
   ): Promise<void> {
-    const { topRollouts, topTokens, updates } = JSON.parse(await hone("step", runId, String(step), "--json"));
+    const { policies } = JSON.parse(await hone("step", runId, String(step), "--json"));
+    const learnt = policies.find((each: { policy: string | null }) => each.policy === policy);
+    const { topRollouts, topTokens, updates } = learnt;
     const shares = [...expected.values()].map((tokens) => tokens.reduce((sum, { share }) => sum + share, 0));
     shares.sort((a, b) => b - a);
     assert.equal(topRollouts.length, Math.min(10, shares.length));
@@ -204,28 +299,35 @@ describe("from a token to its gradient", { timeout: 900_000 }, () => {
     assert.equal(updates.length, 1);
     const [row] = await stack.sql`
       select metrics from trainer.steps where run_id = ${runId} and version = ${step}`;
-    assert.equal(updates[0].gradNorm, row?.metrics.grad_norm);
-  }
-
-  /** The trained groups of a step, from the file in the state folder. */
-  function storedGroups(runId: string, step: number): StoredRollout[][] {
-    const folder = path.join(stack.stateFolder, "runs", runId, "rollouts");
-    const name = readdirSync(folder).find((each) => each.startsWith(`${step}-`))!;
-    const { groups } = JSON.parse(
-      gunzipSync(readFileSync(path.join(folder, name, "step.json.gz"))).toString("utf8"),
-    );
-    return groups.map(({ rollouts }: { rollouts: KeptRollout[] }) =>
-      rollouts.map(({ slot, scores, outcome, samples }) => {
-        assert.ok(["completed", "truncated"].includes(outcome), outcome);
-        return {
-          slot: `${slot.split}.${slot.step}.${slot.task}.${slot.index}`,
-          reward: scores.reduce((sum, { weight, value }) => sum + weight * value, 0),
-          samples,
-        };
-      }),
-    );
+    assert.equal(updates[0].gradNorm, row?.metrics[`${policy === null ? "" : `policy/${policy}/`}grad_norm`]);
   }
 });
+
+/** The example of self-play with few tasks, and one update in each step. */
+async function shortSelfPlay(): Promise<RunConfig> {
+  const file = path.join(REPOSITORY, "examples/05-multi-agent/self-play/run.yaml");
+  const { policies = {}, ...run } = parseRunFile(readFileSync(file, "utf8"));
+  const { rival } = policies;
+  const one = { epochs: 1, minibatches: 1 };
+  return inlineFiles(
+    {
+      ...run,
+      policies: { rival: { ...rival, ...one }, past: { earlier: { every: 1, size: 2 } } },
+      dataset: { ...run.dataset, eval: undefined },
+      rollout: { ...run.rollout, tasksPerStep: 8, groupSize: 4 },
+      algorithm: { ...run.algorithm, kl: { ...run.algorithm.kl, coefficient: 0 } },
+      trainer: {
+        ...run.trainer,
+        ...one,
+        steps: STEPS,
+        checkpoint: { ...run.trainer.checkpoint, every: 1, keep: STEPS },
+        eval: { ...run.trainer.eval, every: 0, tasks: undefined },
+        keepRollouts: true,
+      },
+    },
+    REPOSITORY,
+  );
+}
 
 /** A run file of the examples with few tasks and steps, of which everything is kept. */
 async function shortRun({ file, base, tasksPerStep }: Example): Promise<RunConfig> {
@@ -250,18 +352,6 @@ async function shortRun({ file, base, tasksPerStep }: Example): Promise<RunConfi
     },
     path.join(REPOSITORY, base),
   );
-}
-
-interface KeptRollout {
-  readonly slot: {
-    readonly split: string;
-    readonly step: number;
-    readonly task: number;
-    readonly index: number;
-  };
-  readonly outcome: string;
-  readonly scores: readonly { readonly weight: number; readonly value: number }[];
-  readonly samples: StoredRollout["samples"];
 }
 
 /** The figures are float32; those of the plain maths float64. */

@@ -153,6 +153,12 @@ const compareAsGrpo = ofGroups((rewards) => {
   return rewards.map((reward) => (reward - mean) / (deviation + 1e-6));
 });
 
+/** The rewards of a group, less their mean. */
+const compareWithMean = ofGroups((rewards) => {
+  const mean = rewards.reduce((sum, reward) => sum + reward, 0) / rewards.length;
+  return rewards.map((reward) => reward - mean);
+});
+
 /** PPO's clipped loss, and the KL to the first policy (k3) in it. */
 function ppoClip({ low = 0.2, high = 0.28, kl = 0 }): PlainAlgorithm["loss"] {
   return ({ advantage, sampled, now, reference }) => {
@@ -181,6 +187,13 @@ export const PLAIN_GRPO: PlainAlgorithm = {
   weighsRollouts: false,
   trainsAll: false,
   loss: ppoClip({}),
+};
+
+/** GRPO without the division by the deviation. */
+export const PLAIN_UNSCALED_GRPO: PlainAlgorithm = {
+  ...PLAIN_GRPO,
+  settings: "algorithm.advantage.normalizeByStd=false",
+  parts: compareWithMean,
 };
 
 /** GRPO with a narrow clip and the KL in the loss. */

@@ -35,6 +35,8 @@ export interface TestStack extends AsyncDisposable {
   /** HONE_STATE_DIR. */
   readonly stateFolder: string;
   readonly pageUrl: string;
+  /** Opens the page and its API. */
+  readonly token: string;
   /** Asks the tracer, with the stack's token. @param path such as `/api/runs`. */
   page(path: string, signal?: AbortSignal): Promise<Response>;
   /** Runs the command line on this stack. */
@@ -152,6 +154,9 @@ export async function startStack(options: StackOptions = {}): Promise<TestStack>
     },
     get pageUrl() {
       return current.pageUrl;
+    },
+    get token() {
+      return current.token;
     },
     page(path, signal) {
       const headers = { authorization: `Bearer ${current.token}` };

@@ -35,3 +35,8 @@ export function figure(value: number | undefined): string {
 export function share(value: number | undefined): string {
   return value === undefined || Number.isNaN(value) ? "-" : value.toFixed(2);
 }
+
+/** A share as a percentage. */
+export function percentText(share: number): string {
+  return `${(share * 100).toFixed(2)} %`;
+}

@@ -126,7 +126,7 @@ export { groupMeans, groupsOf, renumber } from "./packing/groups.ts";
 export type { PackedBatch, PackOptions } from "./packing/pack.ts";
 export { packSamples } from "./packing/pack.ts";
 export { rewardOf, turnRewardsOf, weightedSum } from "./rewards.ts";
-export { groupsOfRole, partOfRole } from "./role-parts.ts";
+export { groupsOfRole, partOfRole, placeOfSample } from "./role-parts.ts";
 export type {
   Group,
   MaskedTokens,

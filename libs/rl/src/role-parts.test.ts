@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { rewardOf, turnRewardsOf } from "./rewards.ts";
-import { groupsOfRole, partOfRole } from "./role-parts.ts";
+import { groupsOfRole, partOfRole, placeOfSample } from "./role-parts.ts";
 import type { Rollout } from "./rollout.ts";
 import { rolloutOf, sampleOf } from "./testing.ts";
 
@@ -68,6 +68,14 @@ describe("partOfRole()", () => {
   test("keeps the outcome, so that a failure of the rollout is one of each role", () => {
     const failed = { ...shared, outcome: "infra_failed" } as const;
     assert.equal(rewardOf(partOfRole(failed, "white"), RULES), undefined);
+  });
+});
+
+describe("placeOfSample()", () => {
+  test("is the sample's place in the whole rollout, also from a part", () => {
+    assert.equal(placeOfSample(partOfRole(shared, "black"), 0), 1);
+    assert.equal(placeOfSample(partOfRole(shared, undefined), 0), 2);
+    assert.equal(placeOfSample(shared, 1), 1);
   });
 });
 

@@ -26,10 +26,16 @@ export function partOfRole<R extends Rollout>(rollout: R, role: string | undefin
   return {
     ...rollout,
     samples,
+    samplePlaces: [...placeOf.keys()],
     ...(rollout.turns !== undefined && { turns, turnCount: turns.length }),
     scores: rollout.scores.flatMap((score) => scoreOfRole(score, role, turnPlaces) ?? []),
     ...(role !== undefined && { role }),
   };
+}
+
+/** The index in the whole rollout of a sample of a rollout or of a role's part of it. */
+export function placeOfSample({ samplePlaces }: Rollout, index: number): number {
+  return samplePlaces === undefined ? index : samplePlaces[index]!;
 }
 
 /** The groups of a role, without those in which it played nothing. */

@@ -90,6 +90,8 @@ export interface Rollout {
   readonly toolUses?: readonly ToolUse[];
   readonly scores: readonly Score[];
   readonly samples: readonly Sample[];
+  /** Of a role's part: the index of each of its samples in the whole; absent = the rollout is whole. */
+  readonly samplePlaces?: readonly number[];
   /** Numbers that the agent reports, such as `{ success: 1 }`. */
   readonly metrics: Readonly<Record<string, number>>;
   /** Model calls. */

@@ -15,11 +15,11 @@ import { startService } from "@hone/service-kit";
 import { migrate, openDatabase, query, sql } from "@hone/storage";
 import { silentLogger } from "@hone/telemetry";
 import { startPostgres, temporaryFolder } from "@hone/testing";
+import { findChromium, launchChromium } from "@hone/testing/chromium";
 import { loadTokenizer } from "@hone/tokenizer";
 import { readTracerConfig } from "../src/config.ts";
 import { migrations } from "../src/db/migrations.ts";
 import { tracerService } from "../src/service.ts";
-import { findChromium, launchChromium } from "../src/testing/find-chromium.ts";
 import { fillRun } from "./fill-database.ts";
 import { API_ROUTES, VIEWS } from "./routes.ts";
 

@@ -87,7 +87,9 @@ try {
       await optimise({ engine: trainer, config, recorder }, 1, plan, new MetricSet(), () => undefined);
       const records = recorder
         ?.finish()
-        .rollouts.map((tokens) => toBinary(TokenRecordSchema, encodeTokens(tokens, 1)));
+        .rollouts.map((tokens) =>
+          toBinary(TokenRecordSchema, encodeTokens(tokens, { version: 1, policy: undefined })),
+        );
       const ended = performance.now();
       const { user, system } = process.threadCpuUsage(cpu);
       bytes = records?.reduce((sum, { length }) => sum + length, 0) ?? bytes;

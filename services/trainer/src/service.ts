@@ -18,7 +18,7 @@ import { readChain } from "./db/chain-rows.ts";
 import { LedgerRows } from "./db/ledger-rows.ts";
 import { migrations } from "./db/migrations.ts";
 import { RunRows } from "./db/run-rows.ts";
-import { readGradient, readTokens } from "./db/token-rows.ts";
+import { readGradients, readTokens } from "./db/token-rows.ts";
 import { Admission } from "./domain/admission/admission.ts";
 import { RunSupervisor } from "./domain/run/run-supervisor.ts";
 import { loadUserModules, userModuleProblems } from "./domain/run/user-modules.ts";
@@ -128,7 +128,7 @@ export const trainerService: ServiceDefinition<TrainerServiceConfig> = {
     responders.push(
       answerLedger(bus, {
         readChain: (runId, from) => readChain(database, runId, from),
-        readGradient: (runId, step) => readGradient(database, runId, step),
+        readGradients: (runId, step) => readGradients(database, runId, step),
         readTokens: (runId, slot) => readTokens(database, runId, slot),
         logger,
       }),

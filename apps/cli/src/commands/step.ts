@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { loadTokenizer, TokenizerLoadError } from "@hone/tokenizer";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
-import { gradientLines, gradientSchema } from "../ledger/token-lines.ts";
+import { gradientLines, gradientSchema } from "../ledger/gradient-lines.ts";
 import { askTracer } from "../stack/ask-tracer.ts";
 import { requireStack } from "../stack/use-stack.ts";
 

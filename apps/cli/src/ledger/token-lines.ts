@@ -1,7 +1,7 @@
-/** Prints the trained tokens of a rollout, and what made the gradient of a step. */
+/** Prints the trained tokens of a rollout. */
 
 import { z } from "zod";
-import { figure } from "../format.ts";
+import { figure, percentText } from "../format.ts";
 import { table } from "../terminal.ts";
 
 const number = z.number();
@@ -16,10 +16,9 @@ const passSchema = z.object({
   pull: number,
 });
 
-/** The answer of `/api/runs/:run/rollouts/:slot/tokens`. */
-export const rolloutTokensSchema = z.object({
-  slot: z.string(),
-  step: number,
+const partSchema = z.object({
+  role: z.string().nullable(),
+  policy: z.string().nullable(),
   reward: number,
   shapedReward: number,
   whitening: z.object({ mean: number, scale: number }).nullable(),
@@ -50,64 +49,43 @@ export const rolloutTokensSchema = z.object({
     }),
   ),
 });
-export type RolloutTokensAnswer = z.output<typeof rolloutTokensSchema>;
 
-/** The answer of `/api/runs/:run/steps/:step/gradient`. */
-export const gradientSchema = z.object({
+/** The answer of `/api/runs/:run/rollouts/:slot/tokens`. */
+export const rolloutTokensSchema = z.object({
+  slot: z.string(),
   step: number,
-  updates: z.array(
-    z.object({
-      epoch: number,
-      minibatch: number,
-      loss: number,
-      gradNorm: number,
-      scaledBy: number,
-      tokens: number,
-    }),
-  ),
-  updateCount: number,
-  rollouts: number,
-  tokens: number,
-  recordedRollouts: number,
-  recordedTokens: number,
-  cuts: z.record(z.string(), number),
-  pull: number,
-  topRollouts: z.array(
-    z.object({ slot: z.string(), tokens: number, reward: number, advantage: number, share: number }),
-  ),
-  topTokens: z.array(
-    z.object({
-      slot: z.string(),
-      sample: number,
-      position: number,
-      tokenId: number,
-      share: number,
-      advantage: number,
-      ratio: number,
-      coefficient: number,
-      cut: z.string(),
-    }),
-  ),
+  /** One for each role that played a part of the rollout. */
+  parts: z.array(partSchema),
 });
-export type GradientAnswer = z.output<typeof gradientSchema>;
+export type RolloutTokensAnswer = z.output<typeof rolloutTokensSchema>;
+type Part = RolloutTokensAnswer["parts"][number];
+type Token = Part["tokens"][number];
 
-/** Updates that are shown one by one. */
-const MAX_UPDATES = 16;
+/** A rollout's tokens as a table for each part; the figures of an update are those of its last. */
+export function rolloutLines(runId: string, { slot, step, parts }: RolloutTokensAnswer): string[] {
+  return parts.flatMap((part, i) => [
+    ...(i === 0 ? [] : [""]),
+    ...partLines(
+      `${runId}/${slot}${part.role === null ? "" : `, ${part.role}`}, trained by step ${step}`,
+      part,
+    ),
+  ]);
+}
 
-/** A rollout's tokens as a table; the figures of an update are those of its last. */
-export function rolloutLines(runId: string, answer: RolloutTokensAnswer): string[] {
-  const { slot, step, reward, shapedReward, whitening, advantageClip, share, tokens } = answer;
+function partLines(
+  name: string,
+  { policy, reward, shapedReward, whitening, advantageClip, share, tokens }: Part,
+): string[] {
   const [first] = tokens;
   const shaped = shapedReward === reward ? "" : ` (${figure(shapedReward)} as shaped)`;
+  const whole = policy === null ? "the step's gradient" : `the gradient of the policy ${policy}`;
   return [
-    `${runId}/${slot}, trained by step ${step}: reward ${figure(reward)}${shaped}, ${percentText(share)} of the step's gradient`,
+    `${name}: reward ${figure(reward)}${shaped}, ${percentText(share)} of ${whole}`,
     ...(first === undefined ? [] : [advantageLine(first, whitening, advantageClip)]),
     "",
     ...table([headOf(tokens), ...tokens.map((token) => tokenRow(token, columnsOf(tokens)))]),
   ];
 }
-
-type Token = RolloutTokensAnswer["tokens"][number];
 
 interface Columns {
   readonly hasSamples: boolean;
@@ -168,7 +146,7 @@ function tokenRow(token: Token, { hasSamples, hasReference, hasParts, hasCorrect
 
 function advantageLine(
   { parts: { mean, scale } }: Token,
-  whitening: RolloutTokensAnswer["whitening"],
+  whitening: Part["whitening"],
   clip: number | null,
 ): string {
   const said = [
@@ -180,69 +158,4 @@ function advantageLine(
     clip === null ? undefined : `kept within ${figure(clip)}`,
   ].filter((each) => each !== undefined);
   return `advantage: ${said.length === 0 ? "as its algorithm made it" : said.join("; ")}`;
-}
-
-/** From the norm of a step's gradient to the rollouts and tokens that made most of it. */
-export function gradientLines(
-  runId: string,
-  answer: GradientAnswer,
-  textOf: (tokenId: number) => string | undefined,
-): string[] {
-  const { step, updates, updateCount, rollouts, tokens, recordedRollouts, cuts } = answer;
-  const cutText = Object.entries(cuts)
-    .filter(([name]) => name !== "none")
-    .map(([name, count]) => `${count} ${name}`)
-    .join(", ");
-  return [
-    `step ${step} of ${runId}: ${updateCount} update${updateCount === 1 ? "" : "s"} on ${tokens} tokens of ${rollouts} rollouts; ${recordedRollouts} rollouts are recorded token by token`,
-    `cut in all updates: ${cutText === "" ? "none" : cutText}`,
-    "",
-    ...table([
-      ["epoch", "minibatch", "loss", "gradient norm", "scaled by", "tokens"],
-      ...updates
-        .slice(0, MAX_UPDATES)
-        .map((each) => [
-          String(each.epoch),
-          String(each.minibatch),
-          figure(each.loss),
-          figure(each.gradNorm),
-          figure(each.scaledBy),
-          String(each.tokens),
-        ]),
-    ]),
-    ...(updateCount > MAX_UPDATES ? [`… and ${updateCount - MAX_UPDATES} more updates`] : []),
-    "",
-    ...table([
-      ["rollout", "share", "tokens", "reward", "advantage"],
-      ...answer.topRollouts.map((each) => [
-        each.slot,
-        percentText(each.share),
-        String(each.tokens),
-        figure(each.reward),
-        figure(each.advantage),
-      ]),
-    ]),
-    "",
-    ...table([
-      ["token of", "sample", "place", "token", "share", "advantage", "ratio", "cut", "dloss/dlogp"],
-      ...answer.topTokens.map((each) => {
-        const text = textOf(each.tokenId);
-        return [
-          each.slot,
-          String(each.sample),
-          String(each.position),
-          text === undefined ? `#${each.tokenId}` : JSON.stringify(text),
-          percentText(each.share),
-          figure(each.advantage),
-          figure(each.ratio),
-          each.cut === "none" ? "" : each.cut,
-          figure(each.coefficient),
-        ];
-      }),
-    ]),
-  ];
-}
-
-function percentText(share: number): string {
-  return `${(share * 100).toFixed(2)} %`;
 }

@@ -47,25 +47,36 @@ interface TokenFiguresView {
   };
   readonly weight: number;
   readonly correction: number | null;
-  /** Share of the step's sum of |pull|. */
+  /** Share of the policy's sum of |pull| in the step. */
   readonly share: number;
   readonly passes: readonly PassView[];
 }
 
+/** What a step made of a rollout's tokens. */
 export interface RolloutFiguresView {
   readonly slot: string;
-  readonly step: number;
+  /** Null where nothing is recorded. */
+  readonly step: number | null;
+  /** One for each role that played a part of the rollout; one alone where the run names no roles. */
+  readonly parts: readonly PartFiguresView[];
+}
+
+export interface PartFiguresView {
+  /** Whose part it is; null = the whole, or the part of no role that the run names. */
+  readonly role: string | null;
+  /** The policy that learnt from it; null = the run's own. */
+  readonly policy: string | null;
   readonly reward: number;
   readonly shapedReward: number;
   readonly whitening: { readonly mean: number; readonly scale: number } | null;
   readonly advantageClip: number | null;
-  /** Share of the rollout of the step's sum of |pull|. */
+  /** Share of the part of the policy's sum of |pull| in the step. */
   readonly share: number;
   readonly tokens: readonly TokenFiguresView[];
 }
 
-/** @param stepPull the step's sum of |pull|. */
-export function tokenFiguresOf(record: TokenRecord, stepPull: number, textOf: TokenText): RolloutFiguresView {
+/** @param stepPull the policy's sum of |pull| in the step. */
+export function tokenFiguresOf(record: TokenRecord, stepPull: number, textOf: TokenText): PartFiguresView {
   const samples = record.sampleTokens.flatMap((count, sample) => Array<number>(count).fill(sample));
   const share = (pull: number) => (stepPull === 0 ? 0 : pull / stepPull);
   const tokens = record.tokenIds.map((id, token): TokenFiguresView => {
@@ -95,10 +106,10 @@ export function tokenFiguresOf(record: TokenRecord, stepPull: number, textOf: To
       passes,
     };
   });
-  const { slot, version, reward, shapedReward, whiteningMean, whiteningScale, advantageClip } = record;
+  const { role, policy, reward, shapedReward, whiteningMean, whiteningScale, advantageClip } = record;
   return {
-    slot,
-    step: version,
+    role: role || null,
+    policy: policy || null,
     reward,
     shapedReward,
     whitening: whiteningScale === 0 ? null : { mean: whiteningMean, scale: whiteningScale },

@@ -15,8 +15,8 @@ import {
 } from "@hone/proto-gen/rollout";
 import type { RunningService } from "@hone/service-kit";
 import { eventually } from "@hone/testing";
+import { chromiumOrSkip, launchChromium } from "@hone/testing/chromium";
 import type { Browser, Page } from "playwright-core";
-import { chromiumOrSkip, launchChromium } from "../testing/find-chromium.ts";
 import { sampleEpisode } from "../testing/sample-episode.ts";
 import { startStack, type TracerStack } from "../testing/stack.ts";
 

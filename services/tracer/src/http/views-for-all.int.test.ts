@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { eventually } from "@hone/testing";
+import { chromiumOrSkip } from "@hone/testing/chromium";
 import type { Page } from "playwright-core";
-import { chromiumOrSkip } from "../testing/find-chromium.ts";
 import { CHAT, HOSTILE, OWNED, RUN, startViews, type ViewsStack, WAITING } from "../testing/views-stack.ts";
 
 const { chromium, skip } = await chromiumOrSkip("the views are");

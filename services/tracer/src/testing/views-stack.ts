@@ -22,9 +22,9 @@ import {
 } from "@hone/proto-gen/judge";
 import { EpisodeSchema, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
 import { ControlReplySchema, ControlRequestSchema } from "@hone/proto-gen/run";
+import { launchChromium } from "@hone/testing/chromium";
 import type { BrowserContext, Page } from "playwright-core";
 import { chatEpisode } from "./chat-episode.ts";
-import { launchChromium } from "./find-chromium.ts";
 import { publishSampleRun } from "./sample-run.ts";
 import { startStack, type TracerStack } from "./stack.ts";
 

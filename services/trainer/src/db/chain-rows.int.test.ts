@@ -6,12 +6,12 @@ import { Outcome, Split } from "@hone/core";
 import { ChainCheck, type ChainRow, type StepContent, sha256 } from "@hone/rl";
 import { query, sql } from "@hone/storage";
 import { contextOfTraceparent } from "@hone/telemetry";
-import type { RolloutTokens, StepTokens } from "../domain/record/rollout-tokens.ts";
+import type { PolicyTokens, RolloutTokens } from "../domain/record/rollout-tokens.ts";
 import type { RunRecord } from "../domain/run/run-record.ts";
 import type { Commit } from "../domain/step/ledger.ts";
 import { TrainerDatabase } from "../testing/trainer-database.ts";
 import { readChain } from "./chain-rows.ts";
-import { readGradient, readTokens } from "./token-rows.ts";
+import { readGradients, readTokens } from "./token-rows.ts";
 
 const SLOT = { split: Split.train, task: 0, index: 0 };
 
@@ -70,6 +70,7 @@ function commitOf(run: RunRecord, version: number, changes: Partial<Commit> = {}
           ],
     identity: { settings: "settings", tokenizer: "tokenizer" },
     weightsBefore: version === 0 ? "" : `weights-${version - 1}`,
+    tokens: [],
     metrics: { loss: 1e-7, "reward/mean": 0.30000000000000004, "time/step_ms": 1e21 },
     troubles: { madeFor: "step", rollouts: 1, outcomes: [], tools: [] } as never,
     nextSequence: version * 10 + 1,
@@ -77,10 +78,22 @@ function commitOf(run: RunRecord, version: number, changes: Partial<Commit> = {}
   };
 }
 
-function tokensOf(version: number, count: number, maxBytes = 2 ** 20): StepTokens {
+/** What a policy learnt from one rollout; both undefined = a run without roles. */
+interface Learnt {
+  readonly policy?: string;
+  readonly role?: string;
+}
+
+function tokensOf(
+  version: number,
+  count: number,
+  maxBytes = 2 ** 20,
+  { policy, role }: Learnt = {},
+): PolicyTokens {
   const column = Float32Array.from({ length: count }, (_, token) => token / 7);
   const rollout: RolloutTokens = {
     slot: { ...SLOT, step: version },
+    role,
     reward: 0.1,
     shapedReward: 0.2,
     whitening: { mean: 0.5, scale: 2 },
@@ -113,6 +126,7 @@ function tokensOf(version: number, count: number, maxBytes = 2 ** 20): StepToken
     ],
   };
   return {
+    policy,
     gradient: {
       updates: [],
       updateCount: 0,
@@ -231,19 +245,24 @@ describe("the chain of steps", () => {
   });
 
   test("a commit that is made again after its answer was lost changes nothing", async () => {
-    const run = await committed(2, (version) => ({ tokens: version === 1 ? tokensOf(1, 4) : undefined }));
+    const run = await committed(2, (version) => ({ tokens: version === 1 ? [tokensOf(1, 4)] : [] }));
     const before = await rowsOf(run);
-    assert.equal(await world.ledger.commit(commitOf(run, 1, { tokens: tokensOf(1, 4) })), false);
+    assert.equal(await world.ledger.commit(commitOf(run, 1, { tokens: [tokensOf(1, 4)] })), false);
     assert.deepEqual(await rowsOf(run), before);
   });
 
   test("the tokens of a rollout are read as they were recorded", async () => {
-    const run = await committed(2, (version) => ({ tokens: version === 1 ? tokensOf(1, 3) : undefined }));
-    assert.equal((await readGradient(world.database, run.runId, 1))?.pull, 0.75);
-    assert.equal(await readGradient(world.database, run.runId, 0), undefined);
+    const run = await committed(2, (version) => ({ tokens: version === 1 ? [tokensOf(1, 3)] : [] }));
+    const gradients = await readGradients(world.database, run.runId, 1);
+    assert.deepEqual(
+      gradients.map(({ policy, pull }) => [policy, pull]),
+      [["", 0.75]],
+    );
+    assert.deepEqual(await readGradients(world.database, run.runId, 0), []);
     const found = await readTokens(world.database, run.runId, "train.1.0.0");
-    assert.ok("tokens" in found);
-    const { tokens } = found;
+    assert.ok("records" in found);
+    const [tokens, ...others] = found.records;
+    assert.ok(tokens !== undefined && others.length === 0);
     assert.deepEqual([tokens.version, tokens.shapedReward, tokens.whiteningScale], [1, 0.2, 2]);
     assert.deepEqual([tokens.advantages, tokens.means, tokens.scales], [[0.5], [0.25], []]);
     assert.deepEqual(tokens.behaviourLogprobs, [0, Math.fround(1 / 7), Math.fround(2 / 7)]);
@@ -254,10 +273,56 @@ describe("the chain of steps", () => {
     );
   });
 
+  test("the parts that two roles played of one rollout have a record each, and each policy a gradient", async () => {
+    const learnt = [
+      tokensOf(1, 3, 2 ** 20, { role: "white" }),
+      tokensOf(1, 6, 2 ** 20, { role: "black", policy: "rival" }),
+    ];
+    const run = await committed(2, (version) => ({ tokens: version === 1 ? learnt : [] }));
+    const gradients = await readGradients(world.database, run.runId, 1);
+    assert.deepEqual(
+      gradients.map(({ policy, tokens }) => [policy, tokens]),
+      [
+        ["", 3],
+        ["rival", 6],
+      ],
+    );
+    const found = await readTokens(world.database, run.runId, "train.1.0.0");
+    assert.ok("records" in found);
+    assert.deepEqual(
+      found.records.map(({ role, policy, tokenIds }) => [role, policy, tokenIds.length]),
+      [
+        ["black", "rival", 6],
+        ["white", "", 3],
+      ],
+    );
+  });
+
+  test("the bound counts the records of all policies, and a step's go together", async () => {
+    const run = await committed(4, (version) => ({
+      tokens:
+        version === 0
+          ? []
+          : [
+              tokensOf(version, 1_000, 70_000, { role: "white" }),
+              tokensOf(version, 1_000, 70_000, { role: "black", policy: "rival" }),
+            ],
+    }));
+    const rows = await execute(
+      sql`select version, count(*)::int as parts from token_records where run_id = ${run.runId} group by version`,
+    );
+    assert.deepEqual(
+      rows.map(({ version, parts }) => [version, parts]),
+      [[3, 2]],
+    );
+    const gone = await readTokens(world.database, run.runId, "train.1.0.0");
+    assert.match("absence" in gone ? gone.absence : "", /removed when those of the run took more than/);
+  });
+
   test("beyond the bound the records of the oldest steps go, and what made their gradients stays", async () => {
     const one = tokensOf(1, 1_000);
     const run = await committed(6, (version) => ({
-      tokens: version === 0 ? undefined : tokensOf(version, 1_000, 70_000),
+      tokens: version === 0 ? [] : [tokensOf(version, 1_000, 70_000)],
     }));
     const rows = await execute(
       sql`select version, octet_length(record) as bytes from token_records where run_id = ${run.runId} order by version`,
@@ -266,7 +331,8 @@ describe("the chain of steps", () => {
     assert.ok(sizes.length >= 2 && sizes.length < 5, `${sizes.length} steps are left`);
     assert.ok(sizes.reduce((sum, size) => sum + size, 0) <= 70_000);
     assert.equal(rows.at(-1)?.version, 5, "the newest are kept");
-    assert.equal((await readGradient(world.database, run.runId, 1))?.tokens, one.gradient.tokens);
+    const [first] = await readGradients(world.database, run.runId, 1);
+    assert.equal(first?.tokens, one.gradient.tokens);
     const gone = await readTokens(world.database, run.runId, "train.1.0.0");
     assert.match("absence" in gone ? gone.absence : "", /removed when those of the run took more than/);
     const never = await readTokens(world.database, run.runId, "train.9.0.0");

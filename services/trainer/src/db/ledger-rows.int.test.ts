@@ -66,6 +66,7 @@ describe("the ledger", () => {
       leftOut: [],
       identity: { settings: "settings", tokenizer: "tokenizer" },
       weightsBefore: version === 0 ? "" : `digest-${version - 1}`,
+      tokens: [],
       metrics: { loss: 0.5 },
       nextSequence: version * 10 + 1,
       ...changes,

@@ -108,7 +108,7 @@ export class LedgerRows implements RunLedger {
         await tx.execute(
           sql`insert into ledger select * from json_populate_recordset(null::ledger, ${JSON.stringify(trained)}::json)`,
         );
-        if (commit.tokens !== undefined) await insertTokens(tx, runId, version, commit.tokens);
+        await insertTokens(tx, runId, version, commit.tokens);
         if (commit.visits !== undefined && commit.visits.length > 0) {
           await tx
             .insert(visits)

@@ -192,4 +192,17 @@ create table token_records (
 );
 create index token_records_by_version on token_records (run_id, version)`,
   },
+  {
+    id: 16,
+    name: "records-of-roles-and-policies",
+    sql: `
+alter table gradients
+  add column policy text not null default '',
+  drop constraint gradients_pkey,
+  add primary key (run_id, version, policy);
+alter table token_records
+  add column role text not null default '',
+  drop constraint token_records_pkey,
+  add primary key (run_id, slot, role)`,
+  },
 ];

@@ -4,8 +4,8 @@
  *   runs          one row per run: its file, its owner, the last committed version
  *   ledger        one row per trained rollout, or per role's part of one; unique, so none is trained twice
  *   steps         one row per committed version, with its metrics
- *   gradients     one row per committed step, with what made its gradient
- *   token_records one row per trained rollout whose tokens are recorded, until the records take too much room
+ *   gradients     one row per committed step and policy that learnt, with what made its gradient
+ *   token_records one row per trained rollout, or role's part of one, whose tokens are recorded, until the records take too much room
  *   visits        one row per task of a committed step, where the run has a curriculum
  *   groups        one row per group of an asynchronous run, from when it is asked for
  *   evaluations   one row per version and mode
@@ -142,20 +142,22 @@ export const steps = pgTable(
   (table) => [primaryKey({ columns: [table.runId, table.version] })],
 );
 
-/** What made the gradient of a step. */
+/** What made the gradient of a policy in a step. */
 export const gradients = pgTable(
   "gradients",
   {
     runId: text("run_id").notNull(),
     version: integer("version").notNull(),
+    /** Empty = the run's own. */
+    policy: text("policy").notNull().default(""),
     summary: jsonb("summary").$type<StepGradient>().notNull(),
     /** Bytes of the step's rows in `token_records`; 0 once they were removed. */
     bytes: bigint("bytes", { mode: "number" }).notNull(),
   },
-  (table) => [primaryKey({ columns: [table.runId, table.version] })],
+  (table) => [primaryKey({ columns: [table.runId, table.version, table.policy] })],
 );
 
-/** The trained tokens of a rollout. */
+/** The trained tokens of a rollout, or of the part of it that a role played. */
 export const tokenRecords = pgTable(
   "token_records",
   {
@@ -164,8 +166,10 @@ export const tokenRecords = pgTable(
     version: integer("version").notNull(),
     /** hone.ledger.v1.TokenRecord. */
     record: bytea("record").notNull(),
+    /** As in `ledger`. */
+    role: text("role").notNull().default(""),
   },
-  (table) => [primaryKey({ columns: [table.runId, table.slot] })],
+  (table) => [primaryKey({ columns: [table.runId, table.slot, table.role] })],
 );
 
 export const evaluations = pgTable(

@@ -8,10 +8,26 @@ import type { RolloutTokens, TokenColumn, TokenPass } from "../domain/record/rol
 
 const CUT_NAMES = Object.values(TokenCut);
 
-export function encodeTokens(tokens: RolloutTokens, version: number): TokenRecord {
-  const { slot, reward, shapedReward, whitening, clip, sampleTokens, tokenIds, positions } = tokens;
+/** @param policy that learnt from them; undefined = the run's own. */
+export function encodeTokens(
+  tokens: RolloutTokens,
+  { version, policy }: { readonly version: number; readonly policy: string | undefined },
+): TokenRecord {
+  const {
+    slot,
+    role = "",
+    reward,
+    shapedReward,
+    whitening,
+    clip,
+    sampleTokens,
+    tokenIds,
+    positions,
+  } = tokens;
   return create(TokenRecordSchema, {
     slot: slotKey(slot),
+    role,
+    policy: policy ?? "",
     version,
     reward,
     shapedReward,

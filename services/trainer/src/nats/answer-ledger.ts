@@ -8,6 +8,7 @@ import {
   LedgerReplySchema,
   type LedgerRequest,
   LedgerRequestSchema,
+  type TokenRecord,
 } from "@hone/proto-gen/ledger";
 import type { ChainRow } from "@hone/rl";
 import type { Logger } from "@hone/telemetry";
@@ -20,11 +21,12 @@ const SLOT = /^(train|eval|warm)(\.\d{1,10}){3}$/;
 
 export interface AnswerLedgerDeps {
   readonly readChain: (runId: string, from: number) => Promise<ChainAnswer>;
-  readonly readGradient: (runId: string, step: number) => Promise<unknown>;
+  /** One for each policy that learnt. */
+  readonly readGradients: (runId: string, step: number) => Promise<readonly unknown[]>;
   readonly readTokens: (
     runId: string,
     slot: string,
-  ) => Promise<Pick<LedgerReply, "tokens"> | Pick<LedgerReply, "absence">>;
+  ) => Promise<{ readonly records: readonly TokenRecord[] } | { readonly absence: string }>;
   readonly logger: Logger;
 }
 
@@ -57,7 +59,7 @@ async function answer(runId: string, { what }: LedgerRequest, deps: AnswerLedger
       case "tokens":
         if (!SLOT.test(what.value.slot))
           return refusal(`"${what.value.slot}" is no rollout; one is named <split>.<step>.<task>.<index>`);
-        return create(LedgerReplySchema, await deps.readTokens(runId, what.value.slot));
+        return tokensReply(await deps.readTokens(runId, what.value.slot));
       default:
         return refusal("the request asks for nothing that this release knows: steps, a gradient or tokens");
     }
@@ -84,10 +86,17 @@ async function chainReply(
 
 async function gradientReply(runId: string, step: number, deps: AnswerLedgerDeps): Promise<LedgerReply> {
   if (step > MAX_VERSION) return refusal(`step ${step} is beyond ${MAX_VERSION}`);
-  const gradient = await deps.readGradient(runId, step);
-  if (gradient !== undefined) return create(LedgerReplySchema, { gradientJson: JSON.stringify(gradient) });
+  const gradients = await deps.readGradients(runId, step);
+  if (gradients.length > 0) {
+    const gradientsJson = gradients.map((gradient) => JSON.stringify(gradient));
+    return create(LedgerReplySchema, { gradientsJson });
+  }
   const absence = `step ${step} of ${runId} has no record of its gradient: it is not committed, trained nothing, was committed by an earlier release, or the run has trainer.tokenRecord.tokensPerStep: 0`;
   return create(LedgerReplySchema, { absence });
+}
+
+function tokensReply(found: Awaited<ReturnType<AnswerLedgerDeps["readTokens"]>>): LedgerReply {
+  return create(LedgerReplySchema, "records" in found ? { records: [...found.records] } : found);
 }
 
 /** The run file without the text of its tokenizer, which has megabytes and is compared by its digest. */

@@ -31,6 +31,10 @@ async function asked(path: string, answer: (question: LedgerQuestion) => Answer)
 // biome-ignore lint/suspicious/noExplicitAny: the shape is what the test looks at
 type Body = any;
 
+function gradients(...policies: readonly object[]) {
+  return { gradientsJson: policies.map((policy) => JSON.stringify(policy)) };
+}
+
 const TOKENS = "/runs/lake-1/rollouts/train.2.0.1/tokens";
 const RECORD = {
   slot: "train.2.0.1",
@@ -67,12 +71,14 @@ const RECORD = {
 describe("trained tokens by the API", () => {
   test("a rollout's tokens have their sample, text, parts and share of the step", async () => {
     const { status, body } = await asked(TOKENS, ({ kind }) =>
-      kind === "tokens" ? { tokens: RECORD } : { gradientJson: JSON.stringify({ pull: 8 }) },
+      kind === "tokens" ? { records: [RECORD] } : gradients({ policy: "", pull: 8 }),
     );
     assert.equal(status, 200);
-    assert.deepEqual([body.step, body.share, body.advantageClip], [2, 0.5, null]);
-    assert.deepEqual(body.whitening, { mean: 0.25, scale: 2 });
-    const [first, second, third] = body.tokens;
+    const [part, ...others] = body.parts;
+    assert.deepEqual([body.step, part.role, part.policy, others], [2, null, null, []]);
+    assert.deepEqual([part.share, part.advantageClip], [0.5, null]);
+    assert.deepEqual(part.whitening, { mean: 0.25, scale: 2 });
+    const [first, second, third] = part.tokens;
     assert.deepEqual([first.text, second.text], ["seven", undefined]);
     assert.deepEqual([first.sample, second.sample, third.sample], [0, 1, 1]);
     assert.deepEqual([first.position, third.position], [4, 6]);
@@ -80,6 +86,34 @@ describe("trained tokens by the API", () => {
     assert.deepEqual([second.passes[0].cut, third.passes[0].ratio], ["clip_high", 0.5]);
     assert.deepEqual(third.parts, { episode: 0.125, turns: 0, kl: 0, taught: 0, mean: 0.75, scale: null });
     assert.deepEqual([third.oldLogprob, third.referenceLogprob, third.correction], [-3, null, null]);
+  });
+
+  test("each part has its share of what its own policy learnt", async () => {
+    const parts = [RECORD, { ...RECORD, role: "black", policy: "rival" }];
+    const pulls = gradients({ policy: "", pull: 8 }, { policy: "rival", pull: 16 });
+    const { body } = await asked(TOKENS, ({ kind }) => (kind === "tokens" ? { records: parts } : pulls));
+    assert.deepEqual(
+      body.parts.map(({ role, policy, share }: Body) => [role, policy, share]),
+      [
+        [null, null, 0.5],
+        ["black", "rival", 0.25],
+      ],
+    );
+    const step = await asked("/runs/lake-1/steps/2/gradient", () => pulls);
+    assert.deepEqual(step.body, {
+      runId: "lake-1",
+      step: 2,
+      policies: [
+        { policy: null, pull: 8 },
+        { policy: "rival", pull: 16 },
+      ],
+    });
+  });
+
+  test("what is not recorded is an answer without parts for who asks for it so", async () => {
+    const { status, body } = await asked(`${TOKENS}?orNone=1`, () => ({ absence: "nothing is recorded" }));
+    assert.equal(status, 200);
+    assert.deepEqual(body, { runId: "lake-1", slot: "train.2.0.1", step: null, parts: [] });
   });
 
   test("what is not recorded is answered 404 with the trainer's reason", async () => {

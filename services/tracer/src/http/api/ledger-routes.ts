@@ -25,7 +25,7 @@ export interface LedgerRoutesOptions {
 
 /** `orNone`: an answer without tokens takes the place of 404 and 503. */
 const tokensQuery = z.object({ orNone: z.literal("1").optional() });
-const gradientSchema = z.looseObject({ pull: z.number() });
+const gradientSchema = z.looseObject({ policy: z.string(), pull: z.number() });
 
 export function addLedgerRoutes(app: Hono, { store, tokenTexts, askLedger }: LedgerRoutesOptions): void {
   app.get("/runs/:run/steps/:step/gradient", async (c) => {
@@ -33,7 +33,11 @@ export function addLedgerRoutes(app: Hono, { store, tokenTexts, askLedger }: Led
     const reply = await askLedger(run, { kind: "gradient", step });
     const problem = problemOf(c, reply);
     if (problem !== undefined) return problem;
-    return c.json({ runId: run, step, ...gradientOf(reply!) });
+    const policies = gradientsOf(reply!).map((gradient) => ({
+      ...gradient,
+      policy: gradient.policy || null,
+    }));
+    return c.json({ runId: run, step, policies });
   });
 
   app.get("/runs/:run/rollouts/:slot/tokens", async (c) => {
@@ -41,23 +45,31 @@ export function addLedgerRoutes(app: Hono, { store, tokenTexts, askLedger }: Led
     const reply = await askLedger(run, { kind: "tokens", slot });
     const { orNone } = parseParameters(tokensQuery, c.req.query());
     const problem = problemOf(c, reply);
-    if (problem !== undefined || reply?.tokens === undefined) {
+    const records = reply?.records ?? [];
+    // The parts of a rollout are trained by one step.
+    const [first] = records;
+    if (first === undefined) {
       // For who looks at the rollout anyway, as the page does: it is no failure that nothing is recorded.
-      return orNone === undefined ? (problem ?? unanswered(c)) : c.json({ runId: run, slot, tokens: [] });
+      if (orNone === undefined) return problem ?? unanswered(c);
+      return c.json({ runId: run, slot, step: null, parts: [] });
     }
-    const { tokens } = reply;
     const [ofStep, owner] = await Promise.all([
-      askLedger(run, { kind: "gradient", step: tokens.version }),
+      askLedger(run, { kind: "gradient", step: first.version }),
       store.readRun(run),
     ]);
-    const texts = await tokenTexts.of(owner?.configJson ?? null);
-    const pull = ofStep === undefined || ofStep.gradientJson === "" ? 0 : gradientOf(ofStep).pull;
-    return c.json({ runId: run, ...tokenFiguresOf(tokens, pull, texts.textOf) });
+    const { textOf } = await tokenTexts.of(owner?.configJson ?? null);
+    const gradients = ofStep === undefined ? [] : gradientsOf(ofStep);
+    const parts = records.map((record) => {
+      const pull = gradients.find(({ policy }) => policy === record.policy)?.pull ?? 0;
+      return tokenFiguresOf(record, pull, textOf);
+    });
+    return c.json({ runId: run, slot, step: first.version, parts });
   });
 }
 
-function gradientOf({ gradientJson }: LedgerReply): z.output<typeof gradientSchema> {
-  return gradientSchema.parse(parseJson(gradientJson));
+/** One for each policy that learnt. */
+function gradientsOf({ gradientsJson }: LedgerReply): z.output<typeof gradientSchema>[] {
+  return gradientsJson.map((text) => gradientSchema.parse(parseJson(text)));
 }
 
 /** The answer where the trainer has nothing, or does not answer. */

@@ -31,6 +31,8 @@ export interface TokenPass {
 
 export interface RolloutTokens {
   readonly slot: Slot;
+  /** Whose part of the rollout it is; undefined = the whole, or the part of no role that the run names. */
+  readonly role: string | undefined;
   /** What the judges gave. */
   readonly reward: number;
   /** What the shaping of the run file made of it, with what tokens lost by the KL. */
@@ -38,7 +40,7 @@ export interface RolloutTokens {
   readonly whitening: { readonly mean: number; readonly scale: number } | undefined;
   /** Largest advantage that was left, without its sign. */
   readonly clip: number | undefined;
-  /** Number of sampled tokens of each sample. */
+  /** Number of recorded tokens of each sample of the whole rollout. */
   readonly sampleTokens: readonly number[];
   /** [N] */
   readonly tokenIds: Uint32Array;
@@ -68,6 +70,8 @@ export interface RolloutTokens {
 /** A rollout by what its tokens added to a step. */
 export interface RolloutShare {
   readonly slot: string;
+  /** As in {@link RolloutTokens}. */
+  readonly role?: string;
   readonly tokens: number;
   readonly reward: number;
   readonly advantage: number;
@@ -79,6 +83,8 @@ export interface RolloutShare {
 /** A token by what it added to a step. */
 export interface TokenShare {
   readonly slot: string;
+  readonly role?: string;
+  /** Index in the whole rollout. */
   readonly sample: number;
   readonly position: number;
   readonly tokenId: number;
@@ -105,7 +111,7 @@ export interface UpdateGradient {
   readonly pull: number;
 }
 
-/** What made the gradient of a step; it counts every trained token, recorded or not. */
+/** What made the gradient of a policy in a step; it counts every trained token, recorded or not. */
 export interface StepGradient {
   /** The first ones; a step may have more. */
   readonly updates: readonly UpdateGradient[];
@@ -123,8 +129,10 @@ export interface StepGradient {
   readonly topTokens: readonly TokenShare[];
 }
 
-/** What a commit stores of a step's tokens. */
-export interface StepTokens {
+/** What a commit stores of the tokens that a policy learnt from in the step. */
+export interface PolicyTokens {
+  /** Undefined = the run's own. */
+  readonly policy: string | undefined;
   readonly gradient: StepGradient;
   readonly rollouts: readonly RolloutTokens[];
   /** Largest size that the records of the run may take. */

@@ -2,7 +2,14 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { assignCredit, type CreditedRollout, policyObjective, type Rollout, type Sample } from "@hone/rl";
+import {
+  assignCredit,
+  type CreditedRollout,
+  groupsOfRole,
+  policyObjective,
+  type Rollout,
+  type Sample,
+} from "@hone/rl";
 import { testConfig } from "../../testing/fake-run.ts";
 import type { MinibatchResult } from "../step/training-engine.ts";
 import { type PlannedSample, planTraining } from "../step/training-plan.ts";
@@ -143,6 +150,42 @@ describe("the record of a step's tokens", () => {
     assert.deepEqual(rollouts[0]?.sampleTokens, [0, TOKENS]);
     assert.equal(rollouts[0]?.tokenIds.length, TOKENS);
     assert.equal(rollouts[0]?.passes[0]?.pulls.length, TOKENS);
+  });
+
+  test("of a role's part, samples have the places of the whole rollout", () => {
+    const config = configOf(8_192);
+    const groups = Array.from({ length: 2 }, (_, task) => ({
+      task,
+      rollouts: [rollout(task, 0, 1), rollout(task, 1, 0)].map((whole) => ({
+        ...whole,
+        samples: [
+          { ...sample(7), role: "black" },
+          ...whole.samples.map((each) => ({ ...each, role: "white" })),
+        ],
+      })),
+    }));
+    const plan = planTraining(assignCredit(groupsOfRole(groups, "white"), config.algorithm), config);
+    const recorder = new TokenRecorder(config, "rival");
+    recorder.begin(plan);
+    for (const { samples } of plan) recorder.add(update(config, samples, -1));
+    const { policy, rollouts, gradient } = recorder.finish();
+    assert.equal(policy, "rival");
+    assert.deepEqual(
+      rollouts.map(({ role, sampleTokens }) => [role, sampleTokens]),
+      Array(4).fill(["white", [0, TOKENS, TOKENS]]),
+    );
+    assert.equal(gradient.topRollouts[0]?.role, "white");
+    assert.deepEqual([...new Set(gradient.topTokens.map((token) => token.sample))].sort(), [1, 2]);
+  });
+
+  test("the tokens of a step are shared evenly among the policies that learn", () => {
+    const roles = { white: {}, black: { policy: "rival" } };
+    const config = configOf(4 * TOKENS);
+    const recorder = new TokenRecorder({ ...config, roles, policies: { rival: {} } } as never);
+    const plan = planned(config);
+    recorder.begin(plan);
+    for (const { samples } of plan) recorder.add(update(config, samples, -1));
+    assert.equal(recorder.finish().gradient.recordedTokens, 2 * TOKENS);
   });
 });
 

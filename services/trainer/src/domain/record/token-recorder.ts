@@ -12,6 +12,8 @@ import {
   type CreditedRollout,
   groupsOf,
   type PolicyObjective,
+  placeOfSample,
+  type Rollout,
   rolloutTokenCount,
   type Sample,
   sampledTokenCount,
@@ -20,11 +22,12 @@ import {
   tokenFigures,
 } from "@hone/rl";
 import { clipFactor } from "@hone/train";
+import { learningRoles } from "../learners/lessons.ts";
 import type { MinibatchResult } from "../step/training-engine.ts";
 import type { PlannedMinibatch, PlannedSample } from "../step/training-plan.ts";
 import { advantageColumns, columnOf } from "./advantage-columns.ts";
 import { chooseRollouts } from "./choose-rollouts.ts";
-import type { RolloutTokens, StepTokens, TokenPass, UpdateGradient } from "./rollout-tokens.ts";
+import type { PolicyTokens, RolloutTokens, TokenPass, UpdateGradient } from "./rollout-tokens.ts";
 import { type RolloutSums, topShares } from "./top-shares.ts";
 
 /** An update that was made. */
@@ -45,29 +48,38 @@ const MAX_UPDATES = 256;
 /** A pass whose samples come one after the other. */
 type GrowingPass = { -readonly [K in keyof TokenPass]: TokenPass[K] } & { cuts: TokenCut[] };
 
-/** Makes the recorder of a step; undefined where the run file wants no record, or names roles, whose parts are not recorded. */
-export function openTokenRecorder({ config }: { readonly config: RunConfig }): TokenRecorder | undefined {
-  const isWanted = config.trainer.tokenRecord.tokensPerStep > 0 && config.roles === undefined;
-  return isWanted ? new TokenRecorder(config) : undefined;
+/**
+ * Makes the recorder of what one policy learns in a step; undefined where the run file wants no record.
+ * @param run as the policy's steps see it.
+ * @param policy undefined = the run's own.
+ */
+export function openTokenRecorder(
+  { config }: { readonly config: RunConfig },
+  policy: string | undefined,
+): TokenRecorder | undefined {
+  return config.trainer.tokenRecord.tokensPerStep > 0 ? new TokenRecorder(config, policy) : undefined;
 }
 
 export class TokenRecorder {
   readonly #config: RunConfig;
+  readonly #policy: string | undefined;
   readonly #sums = new Map<CreditedRollout, RolloutSums>();
   readonly #kept = new Map<CreditedRollout, KeptRollout>();
   readonly #updates: UpdateGradient[] = [];
   readonly #cuts: Partial<Record<TokenCut, number>> = {};
   #updateCount = 0;
 
-  constructor(config: RunConfig) {
+  constructor(config: RunConfig, policy?: string) {
     this.#config = config;
+    this.#policy = policy;
   }
 
   /** Chooses what is kept. @param plan of the step, before its first update. */
   begin(plan: readonly PlannedMinibatch[]): void {
     const { seed, trainer } = this.#config;
     const rollouts = [...new Set(plan.flatMap(({ samples }) => samples.map(({ credited }) => credited)))];
-    const limit = trainer.tokenRecord.tokensPerStep;
+    // The step's tokens are shared evenly among the policies that learn.
+    const limit = Math.floor(trainer.tokenRecord.tokensPerStep / learningRoles(this.#config).length);
     for (const credited of chooseRollouts(rollouts, { seed, limit, epochs: trainer.epochs })) {
       this.#kept.set(credited, { columns: new Map(), passes: new Map() });
     }
@@ -91,11 +103,12 @@ export class TokenRecorder {
     this.#updates.push({ epoch, minibatch, loss, gradNorm, scaledBy, tokens, pull });
   }
 
-  /** What the commit of the step stores. */
-  finish(): StepTokens {
+  /** What the commit of the step stores of the policy. */
+  finish(): PolicyTokens {
     const rollouts = [...this.#kept].flatMap(([credited, kept]) => finished(credited, kept) ?? []);
     const counts = [...this.#sums.keys()].map(({ rollout }) => rolloutTokenCount(rollout));
     return {
+      policy: this.#policy,
       gradient: {
         updates: this.#updates,
         updateCount: this.#updateCount,
@@ -214,9 +227,10 @@ function finished(credited: CreditedRollout, { columns, passes }: KeptRollout): 
   const places = samples.map(({ lossMask }) => positionsOf(lossMask));
   return {
     slot: rollout.slot,
+    role: rollout.role,
     reward,
     ...advantageColumns(credited, trainedPlaces(rollout.samples, columns)),
-    sampleTokens: rollout.samples.map((sample) => (columns.has(sample) ? sampledTokenCount(sample) : 0)),
+    sampleTokens: sampleTokensOf(rollout, columns),
     tokenIds: Uint32Array.from(samples.flatMap(({ tokenIds }, i) => places[i]!.map((at) => tokenIds[at]!))),
     positions: Uint32Array.from(places.flat()),
     behaviourLogprobs,
@@ -266,6 +280,17 @@ function joined(parts: readonly ArrayLike<number>[]): Float32Array {
     at += part.length;
   }
   return all;
+}
+
+/** How many tokens each sample of the whole rollout has in the record; samples of other roles have none. */
+function sampleTokensOf(rollout: Rollout, trained: ReadonlyMap<Sample, unknown>): number[] {
+  const { samples } = rollout;
+  const counts = Array<number>(samples.length === 0 ? 0 : placeOfSample(rollout, samples.length - 1) + 1);
+  counts.fill(0);
+  samples.forEach((sample, index) => {
+    if (trained.has(sample)) counts[placeOfSample(rollout, index)] = sampledTokenCount(sample);
+  });
+  return counts;
 }
 
 function positionsOf(lossMask: Uint8Array): number[] {

@@ -1,7 +1,13 @@
 /** The rollouts and tokens of a step that added most to its gradient. */
 
 import { slotKey } from "@hone/core";
-import { advantagesOfSample, type CreditedRollout, type TokenCut } from "@hone/rl";
+import {
+  advantagesOfSample,
+  type CreditedRollout,
+  placeOfSample,
+  type Rollout,
+  type TokenCut,
+} from "@hone/rl";
 import type { RolloutShare, StepGradient, TokenShare } from "./rollout-tokens.ts";
 
 /** What the tokens of a rollout added. N sampled tokens of a sample. */
@@ -43,7 +49,7 @@ export function topShares(
   const best = [...sums].sort(([, a], [, b]) => b.pull - a.pull).slice(0, TOP);
   const topRollouts = best.map(
     ([{ rollout, reward, advantage }, { pull, samples }]): RolloutShare => ({
-      slot: slotKey(rollout.slot),
+      ...placeOf(rollout),
       tokens: samples.reduce((count, { pulls }) => count + pulls.length, 0),
       reward,
       advantage,
@@ -81,8 +87,8 @@ function tokenShare(
   const position = positionOf(lossMask, token);
   const { coefficients, ratios, cuts } = sums.samples[sample]!.last!;
   return {
-    slot: slotKey(rollout.slot),
-    sample,
+    ...placeOf(rollout),
+    sample: placeOfSample(rollout, sample),
     position,
     tokenId: tokenIds[position]!,
     pull,
@@ -92,6 +98,10 @@ function tokenShare(
     ratio: ratios[token]!,
     cut: cuts[token]!,
   };
+}
+
+function placeOf({ slot, role }: Rollout): Pick<RolloutShare, "slot" | "role"> {
+  return { slot: slotKey(slot), ...(role !== undefined && { role }) };
 }
 
 /** Where the sampled token of that number stands. */

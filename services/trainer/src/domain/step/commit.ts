@@ -37,7 +37,7 @@ export interface VersionToCommit {
   readonly troubles?: GatheredTroubles | undefined;
   /** Rollouts that were played and not trained. @default none */
   readonly leftOut?: Commit["leftOut"];
-  /** What its tokens added to the gradient; absent = it is not recorded. */
+  /** What its tokens added to the gradients. @default it is not recorded */
   readonly tokens?: Commit["tokens"];
   /** Bytes that the episodes of the step take in the stream. @default 0 */
   readonly stepBytes?: number;
@@ -72,7 +72,7 @@ export async function commitVersion(
     metrics,
     troubles,
     leftOut = [],
-    tokens,
+    tokens = [],
     stepBytes = 0,
     visits,
     taken,

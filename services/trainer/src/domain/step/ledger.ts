@@ -3,7 +3,7 @@
 import type { Slot } from "@hone/core";
 import type { CreditedRollout, TaskVisit } from "@hone/rl";
 import type { LeftOutRollout, RunIdentity } from "../record/chained-parts.ts";
-import type { StepTokens } from "../record/rollout-tokens.ts";
+import type { PolicyTokens } from "../record/rollout-tokens.ts";
 import type { EvaluationMode } from "../report/run-event.ts";
 import type { GatheredTroubles } from "../report/run-status.ts";
 import type { ScoredRollout } from "../rollouts/scored-rollout.ts";
@@ -92,8 +92,8 @@ export interface Commit {
   readonly identity: RunIdentity;
   /** Digest of the weights that the step began with; empty where the run begins with this version. */
   readonly weightsBefore: string;
-  /** What its tokens added to the gradient; absent = it is not recorded. */
-  readonly tokens?: StepTokens | undefined;
+  /** What its tokens added to the gradient of each policy that learnt; empty = it is not recorded. */
+  readonly tokens: readonly PolicyTokens[];
   readonly metrics: Readonly<Record<string, number>>;
   /** Failures in the step's rollouts; absent = nothing went wrong. */
   readonly troubles?: GatheredTroubles | undefined;

@@ -30,7 +30,8 @@ import {
 } from "../groups/played-groups.ts";
 import { type Lesson, lessonsOf } from "../learners/lessons.ts";
 import { leftOutOf } from "../record/left-out.ts";
-import { openTokenRecorder, type TokenRecorder } from "../record/token-recorder.ts";
+import type { PolicyTokens } from "../record/rollout-tokens.ts";
+import { openTokenRecorder } from "../record/token-recorder.ts";
 import { addPartMetrics } from "../report/part-metrics.ts";
 import { addRoleMetrics } from "../report/role-metrics.ts";
 import { countStepPhase } from "../report/run-metrics.ts";
@@ -88,9 +89,8 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
   if (run.config.replay === undefined)
     await context.deadlines.addFigures(metrics, step, rolloutsOf(groups.played));
   if (groups.asynchronous) addStalenessMetrics(metrics, step, trainable, groups.asynchronous);
-  const recorder = openTokenRecorder(context.run);
-  const optimised = await withSpan(SpanName.stepOptimize, { parent }, () =>
-    learnLessons(step, lessons, recorder, metrics),
+  const { optimised, tokens } = await withSpan(SpanName.stepOptimize, { parent }, () =>
+    learnLessons(step, lessons, metrics),
   );
   metrics.add("updates", Reduction.sum, optimised.updateCount);
   const trained = performance.now();
@@ -114,7 +114,7 @@ async function trainStepInside(context: StepContext, step: number, span: Span): 
       metrics: metrics.toRecord(),
       troubles,
       leftOut: leftOutOf(context.run, groups, { leftOut: wholeLeftOut(lessons) }),
-      tokens: recorder?.finish(),
+      tokens,
       stepBytes: episodeBytes(rolloutsOf(groups.played)),
       ...(visits !== undefined && { visits }),
       ...(openGroups && { taken: groups.asynchronous?.taken ?? [] }),
@@ -166,13 +166,15 @@ async function creditLesson(
 async function learnLessons(
   step: number,
   lessons: readonly CreditedLesson[],
-  recorder: TokenRecorder | undefined,
   metrics: MetricSet,
-): Promise<Optimised> {
+): Promise<{ readonly optimised: Optimised; readonly tokens: readonly PolicyTokens[] }> {
   const figures: Optimised["figures"][] = [];
+  const tokens: PolicyTokens[] = [];
   let updateCount = 0;
   for (const { policy, means, credit, values, metrics: own } of lessons) {
+    const recorder = openTokenRecorder(means.run, policy);
     const optimised = await learn(means, step, { credit, values, recorder }, own);
+    if (recorder !== undefined) tokens.push(recorder.finish());
     figures.push(optimised.figures);
     updateCount += optimised.updateCount;
     const area = policy === undefined ? "" : `policy/${policy}/`;
@@ -180,7 +182,8 @@ async function learnLessons(
       metrics.add(`${area}${name}`, Reduction.last, value);
     }
   }
-  return { figures: new Map(figures.flatMap((each) => [...each])), updateCount };
+  const optimised = { figures: new Map(figures.flatMap((each) => [...each])), updateCount };
+  return { optimised, tokens };
 }
 
 /** Plays the groups of a step, or takes those of the run that is replayed. */

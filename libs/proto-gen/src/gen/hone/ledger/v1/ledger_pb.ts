@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file hone/ledger/v1/ledger.proto.
  */
 export const file_hone_ledger_v1_ledger: GenFile = /*@__PURE__*/
-  fileDesc("Chtob25lL2xlZGdlci92MS9sZWRnZXIucHJvdG8SDmhvbmUubGVkZ2VyLnYxIqICCg1MZWRnZXJSZXF1ZXN0EjgKBXN0ZXBzGAEgASgLMicuaG9uZS5sZWRnZXIudjEuTGVkZ2VyUmVxdWVzdC5SZWFkU3RlcHNIABI+CghncmFkaWVudBgCIAEoCzIqLmhvbmUubGVkZ2VyLnYxLkxlZGdlclJlcXVlc3QuUmVhZEdyYWRpZW50SAASOgoGdG9rZW5zGAMgASgLMiguaG9uZS5sZWRnZXIudjEuTGVkZ2VyUmVxdWVzdC5SZWFkVG9rZW5zSAAaGQoJUmVhZFN0ZXBzEgwKBGZyb20YASABKA0aHAoMUmVhZEdyYWRpZW50EgwKBHN0ZXAYASABKA0aGgoKUmVhZFRva2VucxIMCgRzbG90GAEgASgJQgYKBHdoYXQi5QEKC0xlZGdlclJlcGx5Eg0KBWVycm9yGAEgASgJEiYKBXN0ZXBzGAIgAygLMhcuaG9uZS5sZWRnZXIudjEuU3RlcFJvdxIQCghoYXNfbW9yZRgDIAEoCBITCgtjb25maWdfanNvbhgEIAEoCRIVCg1ncmFkaWVudF9qc29uGAUgASgJEjAKBnRva2VucxgGIAEoCzIbLmhvbmUubGVkZ2VyLnYxLlRva2VuUmVjb3JkSACIAQESDwoHYWJzZW5jZRgHIAEoCRITCgtydW5fdmVyc2lvbhgIIAEoBUIJCgdfdG9rZW5zIpEBCgdTdGVwUm93Eg8KB3ZlcnNpb24YASABKA0SDgoGZm9ybWF0GAIgASgNEhQKDGNvbnRlbnRfanNvbhgDIAEoCRIRCglyZXN0X2pzb24YBCABKAkSEAoIcHJldmlvdXMYBSABKAkSFgoOY29udGVudF9kaWdlc3QYBiABKAkSEgoKcm93X2RpZ2VzdBgHIAEoCSL+AwoLVG9rZW5SZWNvcmQSDAoEc2xvdBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgNEg4KBnJld2FyZBgDIAEoARIVCg1zaGFwZWRfcmV3YXJkGAQgASgBEhYKDndoaXRlbmluZ19tZWFuGAUgASgBEhcKD3doaXRlbmluZ19zY2FsZRgGIAEoARIWCg5hZHZhbnRhZ2VfY2xpcBgHIAEoARIVCg1zYW1wbGVfdG9rZW5zGAggAygNEhEKCXRva2VuX2lkcxgJIAMoDRIRCglwb3NpdGlvbnMYCiADKA0SGgoSYmVoYXZpb3VyX2xvZ3Byb2JzGAsgAygCEhQKDG9sZF9sb2dwcm9icxgMIAMoAhIaChJyZWZlcmVuY2VfbG9ncHJvYnMYDSADKAISEgoKYWR2YW50YWdlcxgOIAMoAhIVCg1lcGlzb2RlX3BhcnRzGA8gAygCEhIKCnR1cm5fcGFydHMYECADKAISEAoIa2xfcGFydHMYESADKAISFAoMdGF1Z2h0X3BhcnRzGBIgAygCEg0KBW1lYW5zGBMgAygCEg4KBnNjYWxlcxgUIAMoAhIPCgd3ZWlnaHRzGBUgAygCEhMKC2NvcnJlY3Rpb25zGBYgAygCEikKBnBhc3NlcxgXIAMoCzIZLmhvbmUubGVkZ2VyLnYxLlRva2VuUGFzcyKuAQoJVG9rZW5QYXNzEg0KBWVwb2NoGAEgASgNEhEKCW1pbmliYXRjaBgCIAEoDRIQCghsb2dwcm9icxgDIAMoAhIOCgZyYXRpb3MYBCADKAISFAoMY29lZmZpY2llbnRzGAUgAygCEhcKD2tsX2NvZWZmaWNpZW50cxgGIAMoAhINCgVwdWxscxgHIAMoAhIMCgRjdXRzGAggASgMEhEKCWN1dF9uYW1lcxgJIAMoCWIGcHJvdG8z");
+  fileDesc("Chtob25lL2xlZGdlci92MS9sZWRnZXIucHJvdG8SDmhvbmUubGVkZ2VyLnYxIqICCg1MZWRnZXJSZXF1ZXN0EjgKBXN0ZXBzGAEgASgLMicuaG9uZS5sZWRnZXIudjEuTGVkZ2VyUmVxdWVzdC5SZWFkU3RlcHNIABI+CghncmFkaWVudBgCIAEoCzIqLmhvbmUubGVkZ2VyLnYxLkxlZGdlclJlcXVlc3QuUmVhZEdyYWRpZW50SAASOgoGdG9rZW5zGAMgASgLMiguaG9uZS5sZWRnZXIudjEuTGVkZ2VyUmVxdWVzdC5SZWFkVG9rZW5zSAAaGQoJUmVhZFN0ZXBzEgwKBGZyb20YASABKA0aHAoMUmVhZEdyYWRpZW50EgwKBHN0ZXAYASABKA0aGgoKUmVhZFRva2VucxIMCgRzbG90GAEgASgJQgYKBHdoYXQi+gEKC0xlZGdlclJlcGx5Eg0KBWVycm9yGAEgASgJEiYKBXN0ZXBzGAIgAygLMhcuaG9uZS5sZWRnZXIudjEuU3RlcFJvdxIQCghoYXNfbW9yZRgDIAEoCBITCgtjb25maWdfanNvbhgEIAEoCRIPCgdhYnNlbmNlGAcgASgJEhMKC3J1bl92ZXJzaW9uGAggASgFEhYKDmdyYWRpZW50c19qc29uGAkgAygJEiwKB3JlY29yZHMYCiADKAsyGy5ob25lLmxlZGdlci52MS5Ub2tlblJlY29yZEoECAUQBkoECAYQB1INZ3JhZGllbnRfanNvblIGdG9rZW5zIpEBCgdTdGVwUm93Eg8KB3ZlcnNpb24YASABKA0SDgoGZm9ybWF0GAIgASgNEhQKDGNvbnRlbnRfanNvbhgDIAEoCRIRCglyZXN0X2pzb24YBCABKAkSEAoIcHJldmlvdXMYBSABKAkSFgoOY29udGVudF9kaWdlc3QYBiABKAkSEgoKcm93X2RpZ2VzdBgHIAEoCSKcBAoLVG9rZW5SZWNvcmQSDAoEc2xvdBgBIAEoCRIPCgd2ZXJzaW9uGAIgASgNEg4KBnJld2FyZBgDIAEoARIVCg1zaGFwZWRfcmV3YXJkGAQgASgBEhYKDndoaXRlbmluZ19tZWFuGAUgASgBEhcKD3doaXRlbmluZ19zY2FsZRgGIAEoARIWCg5hZHZhbnRhZ2VfY2xpcBgHIAEoARIVCg1zYW1wbGVfdG9rZW5zGAggAygNEhEKCXRva2VuX2lkcxgJIAMoDRIRCglwb3NpdGlvbnMYCiADKA0SGgoSYmVoYXZpb3VyX2xvZ3Byb2JzGAsgAygCEhQKDG9sZF9sb2dwcm9icxgMIAMoAhIaChJyZWZlcmVuY2VfbG9ncHJvYnMYDSADKAISEgoKYWR2YW50YWdlcxgOIAMoAhIVCg1lcGlzb2RlX3BhcnRzGA8gAygCEhIKCnR1cm5fcGFydHMYECADKAISEAoIa2xfcGFydHMYESADKAISFAoMdGF1Z2h0X3BhcnRzGBIgAygCEg0KBW1lYW5zGBMgAygCEg4KBnNjYWxlcxgUIAMoAhIPCgd3ZWlnaHRzGBUgAygCEhMKC2NvcnJlY3Rpb25zGBYgAygCEikKBnBhc3NlcxgXIAMoCzIZLmhvbmUubGVkZ2VyLnYxLlRva2VuUGFzcxIMCgRyb2xlGBggASgJEg4KBnBvbGljeRgZIAEoCSKuAQoJVG9rZW5QYXNzEg0KBWVwb2NoGAEgASgNEhEKCW1pbmliYXRjaBgCIAEoDRIQCghsb2dwcm9icxgDIAMoAhIOCgZyYXRpb3MYBCADKAISFAoMY29lZmZpY2llbnRzGAUgAygCEhcKD2tsX2NvZWZmaWNpZW50cxgGIAMoAhINCgVwdWxscxgHIAMoAhIMCgRjdXRzGAggASgMEhEKCWN1dF9uYW1lcxgJIAMoCWIGcHJvdG8z");
 
 /**
  * Body of hone.v1.run.ledger.<run>. command line, tracer -> trainer.
@@ -143,20 +143,6 @@ export type LedgerReply = Message<"hone.ledger.v1.LedgerReply"> & {
   configJson: string;
 
   /**
-   * The answer to ReadGradient as JSON; empty = the step has no such record.
-   *
-   * @generated from field: string gradient_json = 5;
-   */
-  gradientJson: string;
-
-  /**
-   * Absent = nothing is recorded of this rollout.
-   *
-   * @generated from field: optional hone.ledger.v1.TokenRecord tokens = 6;
-   */
-  tokens?: TokenRecord | undefined;
-
-  /**
    * Why there is no record, as a sentence.
    *
    * @generated from field: string absence = 7;
@@ -169,6 +155,20 @@ export type LedgerReply = Message<"hone.ledger.v1.LedgerReply"> & {
    * @generated from field: int32 run_version = 8;
    */
   runVersion: number;
+
+  /**
+   * The answer to ReadGradient as JSON, one text for each policy that learnt, the run's own first; empty = the step has no such record.
+   *
+   * @generated from field: repeated string gradients_json = 9;
+   */
+  gradientsJson: string[];
+
+  /**
+   * The answer to ReadTokens, one for each role that played a part of the rollout; empty = nothing is recorded of it.
+   *
+   * @generated from field: repeated hone.ledger.v1.TokenRecord records = 10;
+   */
+  records: TokenRecord[];
 };
 
 /**
@@ -236,7 +236,7 @@ export const StepRowSchema: GenMessage<StepRow> = /*@__PURE__*/
   messageDesc(file_hone_ledger_v1_ledger, 2);
 
 /**
- * The tokens of one rollout that a step trained. N sampled tokens, sample by sample; a list of one number stands for all tokens,
+ * The tokens of one rollout, or of a role's part of one, that a step trained. N sampled tokens, sample by sample; a list of one number stands for all tokens,
  * an empty list for none. It is stored with the commit of the step.
  *
  * @generated from message hone.ledger.v1.TokenRecord
@@ -286,7 +286,7 @@ export type TokenRecord = Message<"hone.ledger.v1.TokenRecord"> & {
   advantageClip: number;
 
   /**
-   * Number of sampled tokens of each sample.
+   * Number of recorded tokens of each sample of the whole rollout.
    *
    * @generated from field: repeated uint32 sample_tokens = 8;
    */
@@ -388,6 +388,20 @@ export type TokenRecord = Message<"hone.ledger.v1.TokenRecord"> & {
    * @generated from field: repeated hone.ledger.v1.TokenPass passes = 23;
    */
   passes: TokenPass[];
+
+  /**
+   * The role whose part of the rollout it is; empty = the whole, or the part of no role that the run names.
+   *
+   * @generated from field: string role = 24;
+   */
+  role: string;
+
+  /**
+   * The policy that learnt from it; empty = the run's own.
+   *
+   * @generated from field: string policy = 25;
+   */
+  policy: string;
 };
 
 /**

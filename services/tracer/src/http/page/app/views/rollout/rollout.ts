@@ -1,7 +1,7 @@
 /** The view of one rollout: its episode, and its turns as a chat and token by token. */
 
 import { read, runPath } from "../../api.ts";
-import type { RolloutAnswer } from "../../api-types.ts";
+import type { RolloutAnswer, TokenView } from "../../api-types.ts";
 import { h, link, replace } from "../../dom.ts";
 import type { ViewContext } from "../../view.ts";
 import { episodePlayer } from "./episode-player.ts";
@@ -9,7 +9,7 @@ import { notesSection } from "./notes.ts";
 import { groupStrip, judgesWords, rolloutDetails, rolloutFacts, rolloutHead } from "./rollout-head.ts";
 import { sampleTree } from "./sample-tree.ts";
 import { trainedTokens } from "./token-record.ts";
-import { ColorBy, tokenCard, tokenStrip } from "./tokens.ts";
+import { ColorBy, recolor, tokenCard, tokenStrip } from "./tokens.ts";
 import { colorChoice, type Strip, TURN_VIEWS, type TurnViewName, turnCard, viewChoice } from "./turn-card.ts";
 
 export async function rolloutView({ root, params, signal, setPlace, navigate }: ViewContext): Promise<void> {
@@ -22,7 +22,12 @@ export async function rolloutView({ root, params, signal, setPlace, navigate }: 
     class: "turns",
     data: { color: rollout.advantage === null ? ColorBy.logprob : ColorBy.advantage, view: viewInAddress() },
   });
-  const strip: Strip = (tokens, label) => tokenStrip(tokens, { label, card });
+  const strips: { readonly element: HTMLElement; readonly tokens: readonly TokenView[] }[] = [];
+  const strip: Strip = (tokens, label) => {
+    const element = tokenStrip(tokens, { label, card });
+    strips.push({ element, tokens });
+    return element;
+  };
   replace(
     turns,
     rollout.turns.map((turn) => turnCard(turn, rollout, strip)),
@@ -76,9 +81,14 @@ export async function rolloutView({ root, params, signal, setPlace, navigate }: 
   );
   showTurn();
   moveByKeys(signal, rollout, navigate);
-  trained.reading.catch((error: unknown) => {
-    if (!signal.aborted) reportError(error);
-  });
+  trained.reading
+    .then(() => {
+      // Until then a rollout's tokens have the advantage of its span, which is that of one role where several were trained.
+      for (const { element, tokens } of strips) recolor(element, tokens, trained.advantageOf);
+    })
+    .catch((error: unknown) => {
+      if (!signal.aborted) reportError(error);
+    });
 }
 
 function viewInAddress(): TurnViewName {

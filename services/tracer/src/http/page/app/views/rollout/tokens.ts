@@ -110,21 +110,41 @@ function lineAway(cells: readonly HTMLElement[], from: number, direction: number
   return best;
 }
 
+/** Colours the tokens of a strip by other advantages. @param advantageOf undefined = it stays as it is. */
+export function recolor(
+  strip: HTMLElement,
+  tokens: readonly TokenView[],
+  advantageOf: (token: TokenView) => number | undefined,
+): void {
+  for (const cell of strip.querySelectorAll<HTMLElement>(".token")) {
+    const advantage = advantageOf(tokens[Number(cell.dataset.position)]!);
+    if (advantage === undefined) continue;
+    const { sign, push } = colorOf(advantage);
+    cell.dataset.sign = sign;
+    cell.style.setProperty("--push", push);
+  }
+}
+
 function cellOf({ id, text, isSampled, logprob, advantage = 0 }: TokenView, position: number): HTMLElement {
-  const push = Math.max(-1, Math.min(1, advantage / STRONG_ADVANTAGE));
+  const { sign, push } = colorOf(advantage);
   return h(
     "span",
     {
       class: text === undefined ? "token token-id" : "token",
       role: "option",
-      data: { mask: isSampled ? 1 : 0, sign: push < 0 ? "down" : "up", position },
+      data: { mask: isSampled ? 1 : 0, sign, position },
       vars: {
-        push: Math.abs(push).toFixed(3),
+        push,
         "surprise-share": logprob === undefined ? 0 : Math.min(1, -logprob / STRONG_SURPRISE).toFixed(3),
       },
     },
     text === undefined ? String(id) : text === "" ? "∅" : visible(text),
   );
+}
+
+function colorOf(advantage: number): { readonly sign: "up" | "down"; readonly push: string } {
+  const push = Math.max(-1, Math.min(1, advantage / STRONG_ADVANTAGE));
+  return { sign: push < 0 ? "down" : "up", push: Math.abs(push).toFixed(3) };
 }
 
 /** The legend of the colours. */
@@ -140,7 +160,7 @@ export function colorLegend(by: string | undefined): Child {
 
 /**
  * Makes the card that is shown beside the selected token; the page has one.
- * @param trainedRows gives what training did with a token.
+ * @param trainedRows gives what training did with a token, its advantage included; none = that is not known.
  */
 export function tokenCard(
   trainedRows: (token: TokenView) => readonly (readonly [string, Child])[],
@@ -153,15 +173,17 @@ export function tokenCard(
     },
     show(cell, token, position) {
       const { id, text, isSampled, logprob, version, advantage } = token;
+      const trained = trainedRows(token);
       const rows: readonly (readonly [string, Child] | false)[] = [
         ["token id", id],
         ["position", position],
         ["mask", isSampled ? "1, sampled" : "0, context"],
         isSampled && ["logprob", logprob === undefined ? "–" : number(logprob, 4)],
         isSampled && logprob !== undefined && ["probability", percent(Math.exp(logprob), 2)],
-        isSampled && ["advantage", advantage === undefined ? "not known" : signed(advantage, 3)],
+        isSampled &&
+          trained.length === 0 && ["advantage", advantage === undefined ? "not known" : signed(advantage, 3)],
         isSampled && version !== undefined && ["policy version", version],
-        ...trainedRows(token),
+        ...trained,
       ];
       replace(
         element,
