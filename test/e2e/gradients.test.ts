@@ -18,7 +18,7 @@ import {
 } from "../support/plain-training.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 import { placeOf, storedGroups } from "../support/stored-groups.ts";
-import { readTokenCards } from "../support/token-cards.ts";
+import { readGradientTables, readTokenCards } from "../support/token-cards.ts";
 
 /*
  * From a token to its gradient, for short finished runs of three examples: what the page says of every trained token (advantage,
@@ -121,7 +121,10 @@ describe("from a token to its gradient", { timeout: 900_000 }, () => {
         recorded = (await runToEnd(stack, run, { deadlineMs: RUN_DEADLINE_MS })).runId;
       });
 
-      test("the page's cards say the same", { skip }, () => compareCards(recorded));
+      test("the page's cards and tables say what the record says", { skip }, async () => {
+        await compareCards(recorded);
+        await compareTables(recorded);
+      });
 
       for (const [name, algorithm] of Object.entries(example.algorithms)) {
         test(`plain float64 maths finds the same for every token: ${name}`, async () => {
@@ -142,7 +145,10 @@ describe("from a token to its gradient", { timeout: 900_000 }, () => {
       ({ runId } = await runToEnd(stack, await shortSelfPlay(), { deadlineMs: RUN_DEADLINE_MS }));
     });
 
-    test("the page's cards say the same", { skip }, () => compareCards(runId));
+    test("the page's cards and tables say what the record says", { skip }, async () => {
+      await compareCards(runId);
+      await compareTables(runId);
+    });
 
     test("plain float64 maths finds the same for every token of either role", async () => {
       // No checkpoint is made of what the first step begins with.
@@ -276,6 +282,22 @@ describe("from a token to its gradient", { timeout: 900_000 }, () => {
         `${card.ratio} for ${passes.at(-1)!.ratio}`,
       );
     });
+  }
+
+  /** Looks at the newest step of a run. */
+  async function compareTables(runId: string): Promise<void> {
+    const { policies } = JSON.parse(await hone("step", runId, String(STEPS), "--json"));
+    const tables = await readGradientTables(stack, chromium ?? "", `/runs/${runId}`);
+    const shown = tables.map((rows) => rows.map(([rollout]) => rollout));
+    const nameOf = ({ slot, role }: { slot: string; role?: string }) =>
+      role === undefined ? slot : `${slot} ${role}`;
+    assert.deepEqual(
+      shown,
+      policies.flatMap(({ topRollouts, topTokens }: Record<string, { slot: string }[]>) => [
+        topRollouts!.map(nameOf),
+        topTokens!.map(nameOf),
+      ]),
+    );
   }
 
   /** `hone step` names the rollouts that added most, in their order. */

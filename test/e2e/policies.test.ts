@@ -113,6 +113,18 @@ describe("a run with several policies", () => {
     assert.deepEqual(rival.spec, own.spec);
   });
 
+  test("hone diff finds the step in which the weights of a further policy part, though those of the run's own do not", async () => {
+    const { rival, past } =
+      parseRunFile(await readFile(path.join(EXAMPLE, "run.yaml"), "utf8")).policies ?? {};
+    const optimizer = { kind: "adamw", learningRate: 0.01 };
+    const changed = await play("changed", {
+      changes: { policies: { rival: { ...rival, optimizer }, past } },
+    });
+    const { code, output } = await stack.hone("diff", calm.runId, changed.runId);
+    assert.equal(code, 0, output);
+    assert.match(output, /they part in step 1:\n {2}the weights of the policy rival after it differ\n/);
+  });
+
   test("keeps the earlier versions that are played, and no others", async () => {
     const kept = await readdir(path.join(stack.stateFolder, "runs", calm.runId, "earlier"));
     assert.deepEqual(kept.sort(), [`past-${STEPS - 1}`, `past-${STEPS}`]);

@@ -129,6 +129,16 @@ export function optimizerOf(files: RowRest["files"]): string {
     .join(" ");
 }
 
+/** The digests of the weights of a run's further policies, by their names. */
+export function policyWeightsOf(files: RowRest["files"]): ReadonlyMap<string, string> {
+  return new Map(
+    Object.entries(files).flatMap(([name, digest]) => {
+      const policy = /^policies\/([^/]+)\/(?:adapter_)?model\.safetensors$/.exec(name)?.[1];
+      return policy === undefined ? [] : [[policy, digest] as const];
+    }),
+  );
+}
+
 function shown(digest: string): string {
   return digest.slice(0, SHOWN_DIGITS);
 }

@@ -11,7 +11,7 @@ import {
   comparableSettings,
   type StepContent,
 } from "@hone/rl";
-import { optimizerOf, type RowRest } from "./check-ledger.ts";
+import { optimizerOf, policyWeightsOf, type RowRest } from "./check-ledger.ts";
 import type { Ledger } from "./read-ledger.ts";
 
 /** What two runs differ in. */
@@ -118,11 +118,31 @@ function differencesOf(a: ChainRow, b: ChainRow): string[] {
     : a.contentJson === b.contentJson
       ? []
       : contentDifferences(one, other);
-  const [files, others] = [a, b].map(({ restJson }) => optimizerOf((JSON.parse(restJson) as RowRest).files));
-  if (files !== "" && others !== "" && files !== others && one.after === other.after) {
+  const [files, others] = [a, b].map(({ restJson }) => (JSON.parse(restJson) as RowRest).files) as [
+    RowRest["files"],
+    RowRest["files"],
+  ];
+  differences.push(...policyDifferences(files, others));
+  const [optimizer, otherOptimizer] = [optimizerOf(files), optimizerOf(others)];
+  if (
+    optimizer !== "" &&
+    otherOptimizer !== "" &&
+    optimizer !== otherOptimizer &&
+    one.after === other.after
+  ) {
     differences.push("the optimizer after the step differs");
   }
   return differences;
+}
+
+/** The run's further policies whose weights differ; the contents of rows speak of its own alone. */
+function policyDifferences(files: RowRest["files"], others: RowRest["files"]): string[] {
+  const weights = policyWeightsOf(others);
+  return [...policyWeightsOf(files)].flatMap(([policy, digest]) => {
+    const found = weights.get(policy);
+    const differs = found !== undefined && found !== digest;
+    return differs ? [`the weights of the policy ${policy} after it differ`] : [];
+  });
 }
 
 function beginningDifferences(one: StepContent, other: StepContent): string[] {

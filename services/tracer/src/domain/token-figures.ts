@@ -75,6 +75,44 @@ export interface PartFiguresView {
   readonly tokens: readonly TokenFiguresView[];
 }
 
+/** A rollout, or a role's part of it, by what its tokens added to a policy's gradient. */
+interface RolloutShareView {
+  readonly slot: string;
+  readonly role?: string;
+  readonly tokens: number;
+  readonly reward: number;
+  readonly advantage: number;
+  readonly share: number;
+}
+
+interface TokenShareView {
+  readonly slot: string;
+  readonly role?: string;
+  readonly sample: number;
+  readonly position: number;
+  readonly tokenId: number;
+  readonly text?: string;
+  readonly advantage: number;
+  readonly ratio: number;
+  readonly cut: string;
+  readonly share: number;
+}
+
+/** What made the gradients of a step, one for each policy that learnt. */
+export interface StepGradientView {
+  readonly step: number;
+  readonly policies: ReadonlyArray<{
+    /** Null = the run's own. */
+    readonly policy: string | null;
+    readonly updates: ReadonlyArray<{ readonly gradNorm: number }>;
+    readonly updateCount: number;
+    readonly tokens: number;
+    readonly rollouts: number;
+    readonly topRollouts: readonly RolloutShareView[];
+    readonly topTokens: readonly TokenShareView[];
+  }>;
+}
+
 /** @param stepPull the policy's sum of |pull| in the step. */
 export function tokenFiguresOf(record: TokenRecord, stepPull: number, textOf: TokenText): PartFiguresView {
   const samples = record.sampleTokens.flatMap((count, sample) => Array<number>(count).fill(sample));

@@ -32,7 +32,9 @@ async function asked(path: string, answer: (question: LedgerQuestion) => Answer)
 type Body = any;
 
 function gradients(...policies: readonly object[]) {
-  return { gradientsJson: policies.map((policy) => JSON.stringify(policy)) };
+  return {
+    gradientsJson: policies.map((policy) => JSON.stringify({ topTokens: [{ tokenId: 7 }], ...policy })),
+  };
 }
 
 const TOKENS = "/runs/lake-1/rollouts/train.2.0.1/tokens";
@@ -104,8 +106,8 @@ describe("trained tokens by the API", () => {
       runId: "lake-1",
       step: 2,
       policies: [
-        { policy: null, pull: 8 },
-        { policy: "rival", pull: 16 },
+        { policy: null, pull: 8, topTokens: [{ tokenId: 7, text: "seven" }] },
+        { policy: "rival", pull: 16, topTokens: [{ tokenId: 7, text: "seven" }] },
       ],
     });
   });
@@ -114,6 +116,8 @@ describe("trained tokens by the API", () => {
     const { status, body } = await asked(`${TOKENS}?orNone=1`, () => ({ absence: "nothing is recorded" }));
     assert.equal(status, 200);
     assert.deepEqual(body, { runId: "lake-1", slot: "train.2.0.1", step: null, parts: [] });
+    const step = await asked("/runs/lake-1/steps/2/gradient?orNone=1", () => undefined);
+    assert.deepEqual([step.status, step.body], [200, { runId: "lake-1", step: 2, policies: [] }]);
   });
 
   test("what is not recorded is answered 404 with the trainer's reason", async () => {

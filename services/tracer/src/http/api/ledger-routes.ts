@@ -23,19 +23,28 @@ export interface LedgerRoutesOptions {
   readonly askLedger: AskLedger;
 }
 
-/** `orNone`: an answer without tokens takes the place of 404 and 503. */
-const tokensQuery = z.object({ orNone: z.literal("1").optional() });
-const gradientSchema = z.looseObject({ policy: z.string(), pull: z.number() });
+/** `orNone`: an answer that holds nothing takes the place of 404 and 503, for who looks at the step or rollout anyway. */
+const noneQuery = z.object({ orNone: z.literal("1").optional() });
+const gradientSchema = z.looseObject({
+  policy: z.string(),
+  pull: z.number(),
+  topTokens: z.array(z.looseObject({ tokenId: z.number() })),
+});
 
 export function addLedgerRoutes(app: Hono, { store, tokenTexts, askLedger }: LedgerRoutesOptions): void {
   app.get("/runs/:run/steps/:step/gradient", async (c) => {
     const { run, step } = parseParameters(stepParameters, c.req.param());
     const reply = await askLedger(run, { kind: "gradient", step });
+    const { orNone } = parseParameters(noneQuery, c.req.query());
     const problem = problemOf(c, reply);
-    if (problem !== undefined) return problem;
+    if (problem !== undefined)
+      return orNone === undefined ? problem : c.json({ runId: run, step, policies: [] });
+    const owner = await store.readRun(run);
+    const { textOf } = await tokenTexts.of(owner?.configJson ?? null);
     const policies = gradientsOf(reply!).map((gradient) => ({
       ...gradient,
       policy: gradient.policy || null,
+      topTokens: gradient.topTokens.map((token) => ({ ...token, text: textOf(token.tokenId) })),
     }));
     return c.json({ runId: run, step, policies });
   });
@@ -43,13 +52,12 @@ export function addLedgerRoutes(app: Hono, { store, tokenTexts, askLedger }: Led
   app.get("/runs/:run/rollouts/:slot/tokens", async (c) => {
     const { run, slot } = parseParameters(slotParameters, c.req.param());
     const reply = await askLedger(run, { kind: "tokens", slot });
-    const { orNone } = parseParameters(tokensQuery, c.req.query());
+    const { orNone } = parseParameters(noneQuery, c.req.query());
     const problem = problemOf(c, reply);
     const records = reply?.records ?? [];
     // The parts of a rollout are trained by one step.
     const [first] = records;
     if (first === undefined) {
-      // For who looks at the rollout anyway, as the page does: it is no failure that nothing is recorded.
       if (orNone === undefined) return problem ?? unanswered(c);
       return c.json({ runId: run, slot, step: null, parts: [] });
     }

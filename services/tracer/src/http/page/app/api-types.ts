@@ -22,7 +22,7 @@ import type { Excerpt } from "../../../domain/search/excerpt.ts";
 import type { Series } from "../../../domain/series.ts";
 import type { StackHealth } from "../../../domain/stack-health.ts";
 import type { StepTimeline } from "../../../domain/timeline/step-timeline.ts";
-import type { RolloutFiguresView } from "../../../domain/token-figures.ts";
+import type { RolloutFiguresView, StepGradientView } from "../../../domain/token-figures.ts";
 
 export type {
   ChatMessage,
@@ -40,6 +40,7 @@ export type {
   Series,
   SpanView,
   StackHealth,
+  StepGradientView,
   StepTimeline,
   TaskRollout,
   TokenView,

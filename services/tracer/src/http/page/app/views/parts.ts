@@ -27,6 +27,18 @@ const OUTCOMES: Readonly<Record<string, string>> = {
   stale: "plain",
 };
 
+/** What cut a token, by what the ledger names it. */
+const CUTS: Readonly<Record<string, string>> = {
+  none: "not cut",
+  clip_low: "at the lower clip",
+  clip_high: "at the upper clip",
+  dual_clip: "at the dual clip",
+  mask: "left out by the loss",
+  selected: "chosen by the loss",
+  bound: "at the bound of the weight",
+  rejected: "rejected by the correction",
+};
+
 /** How long ago a time was; `tickTimes` keeps the text up to date. */
 export function sinceText(timeMs: number) {
   return h("span", { class: "num", data: { since: timeMs } }, duration(Date.now() - timeMs));
@@ -147,4 +159,9 @@ export function tableHead(columns: ReadonlyArray<readonly [text: Child, isRight?
       columns.map(([text, isRight = false]) => h("th", { class: isRight && "right", scope: "col" }, text)),
     ),
   );
+}
+
+/** What cut a token, in words. */
+export function cutText(cut: string): string {
+  return CUTS[cut] ?? cut;
 }

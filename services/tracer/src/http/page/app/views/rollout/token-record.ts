@@ -3,23 +3,12 @@
 import { read, runPath } from "../../api.ts";
 import type { RolloutAnswer, RolloutFiguresView, TokenView } from "../../api-types.ts";
 import { number, percent, signed } from "../../format.ts";
+import { cutText } from "../parts.ts";
 
 type PartFigures = RolloutFiguresView["parts"][number];
 /** A token, with what holds for all of its part. */
 type TokenFigures = PartFigures["tokens"][number] & Pick<PartFigures, "role" | "policy">;
 type Row = readonly [name: string, value: string];
-
-/** What cut a token, in words. */
-const CUTS: Readonly<Record<string, string>> = {
-  none: "not cut",
-  clip_low: "at the lower clip",
-  clip_high: "at the upper clip",
-  dual_clip: "at the dual clip",
-  mask: "left out by the loss",
-  selected: "chosen by the loss",
-  bound: "at the bound of the weight",
-  rejected: "rejected by the correction",
-};
 
 /**
  * Reads the record of a rollout.
@@ -87,7 +76,7 @@ function rowsOf({
     last && ["logprob when trained", number(last.logprob, 4)],
     referenceLogprob !== null && ["logprob of the reference", number(referenceLogprob, 4)],
     last && ["ratio", number(last.ratio, 4)],
-    last && ["cut", CUTS[last.cut] ?? last.cut],
+    last && ["cut", cutText(last.cut)],
     ["advantage", signed(advantage, 3)],
     ["advantage: episode", signed(parts.episode, 3)],
     parts.turns !== 0 && ["advantage: turns", signed(parts.turns, 3)],

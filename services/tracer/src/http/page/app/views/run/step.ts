@@ -6,6 +6,7 @@ import { laneChart, phaseLegend } from "../../charts/lanes.ts";
 import { type Child, h, replace } from "../../dom.ts";
 import { count, duration, percent } from "../../format.ts";
 import { everySecond } from "../../live.ts";
+import { gradientCards } from "./step-gradient.ts";
 
 /** While the newest step is shown, or its last spans may still arrive, the timeline is read again after this time. */
 const RELOAD_MS = 5_000;
@@ -56,12 +57,14 @@ export function stepSection({
   });
   const timeline = h("div", { class: "card step-timeline" });
   const parts = h("div", { class: "step-parts" });
+  const gradient = h("div", { class: "step-parts", id: "step-gradient" });
   const element = h(
     "section",
     { class: "section", id: "step", hidden: true },
     h("div", { class: "section-head" }, h("h2", {}, "Step"), chooser.element),
     timeline,
     parts,
+    gradient,
   );
 
   async function refresh() {
@@ -81,6 +84,7 @@ export function stepSection({
       isFollowing: chosen === undefined,
     });
     replace(parts, ageCard(series, step), notTrainedCard(series, step));
+    void showGradient(step);
     if (!hasTimes(series, step)) {
       replace(timeline, h("p", { class: "small soft" }, "It is not known who worked when in this step."));
       isLoading = false;
@@ -94,6 +98,15 @@ export function stepSection({
       replace(timeline, h("p", { class: "small soft" }, error.message));
     } finally {
       isLoading = false;
+    }
+  }
+
+  async function showGradient(step: number) {
+    try {
+      const cards = await gradientCards(runId, step, signal);
+      if (step === shown) replace(gradient, cards);
+    } catch (error) {
+      if (!signal.aborted) reportError(error);
     }
   }
 
