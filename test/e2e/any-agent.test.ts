@@ -4,9 +4,9 @@ import path from "node:path";
 import { after, before, describe, test } from "node:test";
 import { inlineFiles, parseRunFile, type RunConfig } from "@hone/config";
 import type { ScoredEpisode } from "@hone/proto-gen/rollout";
-import { findPython } from "../support/find-python.ts";
 import { runToEnd } from "../support/follow.ts";
-import { scoredEpisodes } from "../support/scored-episodes.ts";
+import { scoredEpisodes } from "../support/inspect/scored-episodes.ts";
+import { findPython } from "../support/processes/find-python.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 
 /*

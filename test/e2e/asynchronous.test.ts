@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { brokenPromises } from "../support/asynchronous-run.ts";
 import { type FinishedRun, runToEnd } from "../support/follow.ts";
+import { brokenPromises } from "../support/inspect/asynchronous-run.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 

@@ -6,9 +6,9 @@ import type { RunConfig } from "@hone/config";
 import { BucketName, openBucket } from "@hone/messaging";
 import { RunStateSchema } from "@hone/proto-gen/run";
 import { eventually } from "@hone/testing";
-import { CommandLine } from "../support/command-line.ts";
 import { publishRequest } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
+import { CommandLine } from "../support/processes/command-line.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 
 /* A run file that was changed while its run is unfinished: no command continues the run without saying so. */

@@ -6,7 +6,7 @@ import { saveCheckpoint } from "@hone/checkpoint";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
 import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer, chatmlTokenizerFiles } from "@hone/tokenizer/testing";
-import { CommandLine } from "../support/command-line.ts";
+import { CommandLine } from "../support/processes/command-line.ts";
 
 /* `hone chat` without a stack: it starts a gateway for the folder of a checkpoint. */
 

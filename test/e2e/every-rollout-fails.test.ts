@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { inlineFiles, parseRunFile } from "@hone/config";
 import { StreamName } from "@hone/messaging";
 import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
-import { findPython } from "../support/find-python.ts";
+import { findPython } from "../support/processes/find-python.ts";
 import { type Ended, REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 
 /* An agent's program cannot start because Python lacks a package: command line, status and page all show why. */

@@ -6,10 +6,10 @@ import { saveCheckpoint } from "@hone/checkpoint";
 import { initialiseWeights, resolveModelSpec } from "@hone/nn";
 import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing";
 import { makeTokenizer, wordTokenizerFiles } from "@hone/tokenizer";
-import { findPython } from "../support/find-python.ts";
 import { runToEnd } from "../support/follow.ts";
-import { runPython } from "../support/run-python.ts";
-import { serviceUrl } from "../support/scrape.ts";
+import { serviceUrl } from "../support/inspect/scrape.ts";
+import { findPython } from "../support/processes/find-python.ts";
+import { runPython } from "../support/processes/run-python.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 import { saveTinyModel } from "../support/tiny-model.ts";
 

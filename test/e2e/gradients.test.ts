@@ -5,7 +5,9 @@ import { after, before, describe, test } from "node:test";
 import { inlineFiles, parseRunFile, type RunConfig } from "@hone/config";
 import { chromiumOrSkip } from "@hone/testing/chromium";
 import { runToEnd } from "../support/follow.ts";
-import { readPlainModel } from "../support/plain-decoder.ts";
+import { placeOf, storedGroups } from "../support/inspect/stored-groups.ts";
+import { readGradientTables, readTokenCards } from "../support/inspect/token-cards.ts";
+import { readPlainModel } from "../support/plain/plain-decoder.ts";
 import {
   PLAIN_CISPO,
   PLAIN_GRPO,
@@ -15,10 +17,8 @@ import {
   PLAIN_UNSCALED_GRPO,
   type PlainAlgorithm,
   trainPlainly,
-} from "../support/plain-training.ts";
+} from "../support/plain/plain-training.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
-import { placeOf, storedGroups } from "../support/stored-groups.ts";
-import { readGradientTables, readTokenCards } from "../support/token-cards.ts";
 
 /*
  * From a token to its gradient, for short finished runs of three examples: what the page says of every trained token (advantage,

@@ -3,8 +3,8 @@ import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
 import { eventually, temporaryFolder } from "@hone/testing";
-import { CommandLine } from "../support/command-line.ts";
 import { lakeRun } from "../support/lake-run.ts";
+import { CommandLine } from "../support/processes/command-line.ts";
 
 /* A run waits for a hub that does not answer, as it may come back, and the command line shows why it waits. */
 

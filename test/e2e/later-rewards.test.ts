@@ -20,12 +20,12 @@ import {
 } from "@hone/messaging";
 import { RewardReplySchema, RewardRequestSchema, type RewardResult } from "@hone/proto-gen/judge";
 import { eventually } from "@hone/testing";
-import { brokenPromises } from "../support/asynchronous-run.ts";
 import { publishRequest, stageOf, untilEnded } from "../support/follow.ts";
+import { brokenPromises } from "../support/inspect/asynchronous-run.ts";
+import { leftoversOf, untilTidy } from "../support/inspect/leftovers.ts";
+import { assertRepeatable, weightDigests } from "../support/inspect/weights.ts";
 import { lakeRun } from "../support/lake-run.ts";
-import { leftoversOf, untilTidy } from "../support/leftovers.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
-import { assertRepeatable, weightDigests } from "../support/weights.ts";
 
 /* Runs whose rewards come after the rollouts have ended: from the bus, from the command line, and by the URL of a session. */
 

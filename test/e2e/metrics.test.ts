@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { eventually } from "@hone/testing";
 import { runToEnd } from "../support/follow.ts";
+import { type Scrape, scrape } from "../support/inspect/scrape.ts";
 import { lakeRun } from "../support/lake-run.ts";
-import { type Scrape, scrape } from "../support/scrape.ts";
 import { SERVICES, startStack, type TestStack } from "../support/stack.ts";
 
 /* Compares /metrics after a short run with the run's rows in the database. */

@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 import type { ScoredEpisode } from "@hone/proto-gen/rollout";
 import { temporaryFolder } from "@hone/testing";
 import { type FinishedRun, runToEnd } from "../support/follow.ts";
-import { scoredEpisodes } from "../support/scored-episodes.ts";
+import { scoredEpisodes } from "../support/inspect/scored-episodes.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 import { saveTinyModel } from "../support/tiny-model.ts";
 

@@ -10,9 +10,9 @@ import { eventually, type TemporaryFolder, temporaryFolder } from "@hone/testing
 import { stringify } from "yaml";
 import { CHART, findHelm, type Manifest, render } from "../chart/helm.ts";
 import { runToEnd } from "../support/follow.ts";
+import { dashboardQueries, metricsIn } from "../support/inspect/promql.ts";
+import { serviceUrl } from "../support/inspect/scrape.ts";
 import { lakeRun } from "../support/lake-run.ts";
-import { dashboardQueries, metricsIn } from "../support/promql.ts";
-import { serviceUrl } from "../support/scrape.ts";
 import { SERVICES, startStack, type TestStack } from "../support/stack.ts";
 
 /** Labels that Prometheus adds to what it scrapes, and those of buckets. */

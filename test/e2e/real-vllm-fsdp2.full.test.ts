@@ -13,7 +13,7 @@ import { type Sample, type ScoredEpisode, ScoredEpisodeSchema } from "@hone/prot
 import { MODEL_VARIABLE, startRealVllm, temporaryFolder, torchPython, VLLM_VARIABLE } from "@hone/testing";
 import { GradientRunner, ThreadSharing } from "@hone/train";
 import { type FinishedRun, runToEnd } from "../support/follow.ts";
-import { keepScoredEpisodes } from "../support/scored-episodes.ts";
+import { keepScoredEpisodes } from "../support/inspect/scored-episodes.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 
 /*

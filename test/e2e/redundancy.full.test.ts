@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runToEnd } from "../support/follow.ts";
+import { leftoversOf, untilTidy } from "../support/inspect/leftovers.ts";
 import { lakeRun } from "../support/lake-run.ts";
-import { leftoversOf, untilTidy } from "../support/leftovers.ts";
 import { startStack } from "../support/stack.ts";
 
 /* Runs steps that start more rollouts than they train: the others are dropped, and nothing is left of them. */

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { CommandLine } from "../support/command-line.ts";
 import { type FinishedRun, runToEnd } from "../support/follow.ts";
+import { weightDigests } from "../support/inspect/weights.ts";
 import { type LakeRunOptions, lakeRun } from "../support/lake-run.ts";
+import { CommandLine } from "../support/processes/command-line.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
-import { weightDigests } from "../support/weights.ts";
 
 /* Runs keep their rollouts, and `hone replay` trains them again, with the same settings and with another loss, from the start or from a step on. */
 

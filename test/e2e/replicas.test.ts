@@ -5,8 +5,8 @@ import { after, before, describe, test } from "node:test";
 import type { RunConfig } from "@hone/config";
 import { eventually } from "@hone/testing";
 import { runToEnd } from "../support/follow.ts";
+import { scrape } from "../support/inspect/scrape.ts";
 import { lakeRun } from "../support/lake-run.ts";
-import { scrape } from "../support/scrape.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
 
 /* Two processes each of agent-rollout and of the trainer on one stack: both play rollouts, and one that dies is restarted. */

@@ -9,7 +9,7 @@ import type { ScoredEpisode } from "@hone/proto-gen/rollout";
 import { temporaryFolder } from "@hone/testing";
 import { chatmlTokenizer } from "@hone/tokenizer/testing";
 import { type FinishedRun, publishRequest, refusalOf, runToEnd } from "../support/follow.ts";
-import { scoredEpisodes } from "../support/scored-episodes.ts";
+import { scoredEpisodes } from "../support/inspect/scored-episodes.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 import { saveTinyModel } from "../support/tiny-model.ts";
 

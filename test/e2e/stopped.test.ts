@@ -8,8 +8,8 @@ import { eventually } from "@hone/testing";
 import { readOutcome } from "../kill/run-outcome.ts";
 import { publishRequest, runToEnd } from "../support/follow.ts";
 import { lakeRun } from "../support/lake-run.ts";
+import { stopProcess } from "../support/processes/stop-process.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
-import { stopProcess } from "../support/stop-process.ts";
 
 /*
  * Each process is stopped with SIGSTOP in the middle of a step. It is not dead, so it is not restarted; it does not answer, so

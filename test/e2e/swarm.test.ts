@@ -10,11 +10,11 @@ import { eventually } from "@hone/testing";
 import { complaintsAbout } from "../kill/compare-outcomes.ts";
 import { type RunOutcome, readOutcome } from "../kill/run-outcome.ts";
 import { failureOf } from "../support/failure.ts";
-import { findPython } from "../support/find-python.ts";
 import { publishRequest, untilEnded } from "../support/follow.ts";
-import { serviceUrl } from "../support/scrape.ts";
+import { serviceUrl } from "../support/inspect/scrape.ts";
+import { findPython } from "../support/processes/find-python.ts";
+import { newTally, playEpisodes, type Tally } from "../support/processes/swarm-clients.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
-import { newTally, playEpisodes, type Tally } from "../support/swarm-clients.ts";
 
 /*
  * Short runs of the example of clients elsewhere: twenty clients open 200 episodes. In the disturbed runs a quarter of the clients

@@ -8,7 +8,7 @@ import { inlineFiles, parseRunFile } from "@hone/config";
 import type { ScoredEpisode } from "@hone/proto-gen/rollout";
 import { loadTokenizer } from "@hone/tokenizer";
 import { type FinishedRun, runToEnd } from "../support/follow.ts";
-import { scoredEpisodes } from "../support/scored-episodes.ts";
+import { scoredEpisodes } from "../support/inspect/scored-episodes.ts";
 import { REPOSITORY, startStack, type TestStack } from "../support/stack.ts";
 
 /* A short version of the example of three worlds: its files fit together, and each world is played, judged and trained. */

@@ -6,13 +6,13 @@ import { RunPhase } from "@hone/proto-gen/run";
 import { eventually, temporaryFolder } from "@hone/testing";
 import { complaintsAbout } from "../kill/compare-outcomes.ts";
 import { type RunOutcome, readOutcome } from "../kill/run-outcome.ts";
-import { brokenPromises } from "../support/asynchronous-run.ts";
 import { runToEnd } from "../support/follow.ts";
-import { scrape } from "../support/scrape.ts";
+import { brokenPromises } from "../support/inspect/asynchronous-run.ts";
+import { scrape } from "../support/inspect/scrape.ts";
+import { assertRepeatable } from "../support/inspect/weights.ts";
+import { childrenOf, commandOf } from "../support/processes/stop-process.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
-import { childrenOf, commandOf } from "../support/stop-process.ts";
 import { saveTinyModel } from "../support/tiny-model.ts";
-import { assertRepeatable } from "../support/weights.ts";
 import { FlakyServers } from "./flaky-servers.ts";
 
 /*

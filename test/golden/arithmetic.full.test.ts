@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { parseRunFile } from "@hone/config";
 import { MODEL_VARIABLE, temporaryFolder } from "@hone/testing";
 import { runToEnd } from "../support/follow.ts";
+import { weightDigests } from "../support/inspect/weights.ts";
 import { REPOSITORY, startStack } from "../support/stack.ts";
-import { weightDigests } from "../support/weights.ts";
 import { compareWithRecord } from "./weights.ts";
 
 /* Runs 3 steps of the second example with SmolLM2-135M-Instruct. Its evaluations are shortened, as they do not affect weights. */

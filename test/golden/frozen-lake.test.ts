@@ -1,8 +1,8 @@
 import { test } from "node:test";
 import { runToEnd } from "../support/follow.ts";
+import { weightDigests } from "../support/inspect/weights.ts";
 import { lakeRun } from "../support/lake-run.ts";
 import { startStack } from "../support/stack.ts";
-import { weightDigests } from "../support/weights.ts";
 import { compareWithRecord } from "./weights.ts";
 
 /* Runs the warm start and 20 steps of a run on the lake (test/support/lake.yaml). Evaluations are shortened, as they do not affect weights. */

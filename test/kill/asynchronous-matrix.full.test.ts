@@ -1,7 +1,7 @@
 import { after, before, describe, test } from "node:test";
 import { describeError } from "@hone/core";
-import { brokenPromises } from "../support/asynchronous-run.ts";
-import { assertRepeatable } from "../support/weights.ts";
+import { brokenPromises } from "../support/inspect/asynchronous-run.ts";
+import { assertRepeatable } from "../support/inspect/weights.ts";
 import { type KillHarness, startKillHarness } from "./kill-case.ts";
 import { MOMENTS, RUN, VICTIMS } from "./moments.ts";
 

@@ -2,12 +2,12 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { runIdOf } from "@hone/core";
 import { eventually } from "@hone/testing";
-import { brokenPromises } from "../support/asynchronous-run.ts";
 import { publishRequest, untilEnded } from "../support/follow.ts";
+import { brokenPromises } from "../support/inspect/asynchronous-run.ts";
+import { leftoversOf, untilTidy } from "../support/inspect/leftovers.ts";
+import { assertRepeatable } from "../support/inspect/weights.ts";
 import { lakeRun } from "../support/lake-run.ts";
-import { leftoversOf, untilTidy } from "../support/leftovers.ts";
 import { startStack, type TestStack } from "../support/stack.ts";
-import { assertRepeatable } from "../support/weights.ts";
 
 /*
  * Kills each process of a stack, one after the other, while a run trains a step and plays the rollouts of later ones. The run

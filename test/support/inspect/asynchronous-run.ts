@@ -1,6 +1,6 @@
 /** Checks what the database has of an asynchronous run. */
 
-import type { TestStack } from "./stack.ts";
+import type { TestStack } from "../stack.ts";
 
 /** What an asynchronous run was asked for. */
 export interface AsynchronousShape {

@@ -1,7 +1,7 @@
 /** Runs the command line as a user does, with the test's own state folder. */
 
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
-import { COMMAND_LINE } from "./stack.ts";
+import { COMMAND_LINE } from "../stack.ts";
 
 export interface CommandLineOptions {
   readonly stateFolder: string;

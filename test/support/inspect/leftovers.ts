@@ -4,7 +4,7 @@ import { readdirSync } from "node:fs";
 import path from "node:path";
 import { StreamName } from "@hone/messaging";
 import { eventually } from "@hone/testing";
-import type { TestStack } from "./stack.ts";
+import type { TestStack } from "../stack.ts";
 
 /** Streams that must be empty once every run has ended; EVENTS is kept for a week. */
 const EMPTY_STREAMS = [StreamName.runs, StreamName.jobs, StreamName.episodes, StreamName.dead];

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import type { TestStack } from "./stack.ts";
+import type { TestStack } from "../stack.ts";
 
 /** @returns the address without a slash at its end. */
 export function serviceUrl({ stateFolder }: TestStack, service: string): string {

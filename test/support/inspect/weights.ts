@@ -1,8 +1,8 @@
 /** The weights that runs made, by their digests. */
 
 import assert from "node:assert/strict";
-import { runToEnd } from "./follow.ts";
-import type { TestStack } from "./stack.ts";
+import { runToEnd } from "../follow.ts";
+import type { TestStack } from "../stack.ts";
 
 /** Reads the SHA-256 of the weights of every committed version of a run, version 0 first. */
 export async function weightDigests(

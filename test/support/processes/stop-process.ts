@@ -1,7 +1,7 @@
 /** Stops a process of a stack and its children for a while, as a debugger or an overloaded machine does. */
 
 import { readdirSync, readFileSync } from "node:fs";
-import type { TestStack } from "./stack.ts";
+import type { TestStack } from "../stack.ts";
 
 /** A process that is stopped until the scope ends. */
 export interface StoppedProcess extends Disposable {

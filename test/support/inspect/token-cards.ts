@@ -2,7 +2,7 @@
 
 import { eventually } from "@hone/testing";
 import { launchChromium } from "@hone/testing/chromium";
-import type { TestStack } from "./stack.ts";
+import type { TestStack } from "../stack.ts";
 
 type Page = Pick<TestStack, "pageUrl" | "token">;
 

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { gunzipSync } from "node:zlib";
-import type { StoredRollout } from "./plain-training.ts";
-import type { TestStack } from "./stack.ts";
+import type { StoredRollout } from "../plain/plain-training.ts";
+import type { TestStack } from "../stack.ts";
 
 interface KeptRollout {
   readonly slot: {

@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { REPOSITORY } from "./stack.ts";
+import { REPOSITORY } from "../stack.ts";
 
 const CHECK_TIMEOUT_MS = 60_000;
 
