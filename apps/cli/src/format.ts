@@ -40,3 +40,8 @@ export function share(value: number | undefined): string {
 export function percentText(share: number): string {
   return `${(share * 100).toFixed(2)} %`;
 }
+
+/** A token by its text, or by its id where the text is not known. */
+export function tokenText(id: number, text: string | undefined): string {
+  return text === undefined ? `#${id}` : JSON.stringify(text);
+}

@@ -1,7 +1,5 @@
 /** `hone step RUN K`: what made the gradient of a step: its updates, and the rollouts and tokens that added most. */
 
-import { join } from "node:path";
-import { loadTokenizer, TokenizerLoadError } from "@hone/tokenizer";
 import { honeCommand } from "../define.ts";
 import { UsageError } from "../errors.ts";
 import { gradientLines, gradientSchema } from "../ledger/gradient-lines.ts";
@@ -17,7 +15,7 @@ export const stepCommand = honeCommand({
     json: { type: "boolean", description: "Print the figures as JSON" },
   },
   run: async (session, args) => {
-    const { terminal, project, signal } = session;
+    const { terminal, signal } = session;
     if (!/^\d{1,9}$/.test(args.step)) throw new UsageError(`${args.step} is not the number of a step`);
     const { pageUrl, token } = requireStack(session);
     const path = `/api/runs/${encodeURIComponent(args.run)}/steps/${args.step}/gradient`;
@@ -27,19 +25,7 @@ export const stepCommand = honeCommand({
       terminal.line(JSON.stringify(answer.value));
       return 0;
     }
-    const textOf = await tokenTexts(join(project.state, "runs", args.run, "tokenizer"));
-    for (const line of gradientLines(args.run, answer.value, textOf)) terminal.line(line);
+    for (const line of gradientLines(args.run, answer.value)) terminal.line(line);
     return 0;
   },
 });
-
-/** The texts of tokens; of a run whose tokenizer lies on another machine, ids are shown. */
-async function tokenTexts(folder: string): Promise<(tokenId: number) => string | undefined> {
-  try {
-    const tokenizer = await loadTokenizer(folder);
-    return (tokenId) => tokenizer.decode([tokenId]);
-  } catch (error) {
-    if (!(error instanceof TokenizerLoadError)) throw error;
-    return () => undefined;
-  }
-}

@@ -1,7 +1,7 @@
 /** Prints what made the gradient of a step. */
 
 import { z } from "zod";
-import { figure, percentText } from "../format.ts";
+import { figure, percentText, tokenText } from "../format.ts";
 import { table } from "../terminal.ts";
 
 const number = z.number();
@@ -41,6 +41,7 @@ const policySchema = z.object({
       sample: number,
       position: number,
       tokenId: number,
+      text: z.string().optional(),
       share: number,
       advantage: number,
       ratio: number,
@@ -61,22 +62,15 @@ type PolicyAnswer = GradientAnswer["policies"][number];
 /** Updates that are shown one by one. */
 const MAX_UPDATES = 16;
 
-/** Text of one token, decoded alone; undefined where it is not known. */
-type TextOfToken = (tokenId: number) => string | undefined;
-
 /** From the norm of a step's gradient to the rollouts and tokens that made most of it, policy by policy. */
-export function gradientLines(
-  runId: string,
-  { step, policies }: GradientAnswer,
-  textOf: TextOfToken,
-): string[] {
+export function gradientLines(runId: string, { step, policies }: GradientAnswer): string[] {
   return policies.flatMap((policy, i) => [
     ...(i === 0 ? [] : [""]),
-    ...policyLines(`step ${step} of ${runId}`, policy, textOf),
+    ...policyLines(`step ${step} of ${runId}`, policy),
   ]);
 }
 
-function policyLines(name: string, answer: PolicyAnswer, textOf: TextOfToken): string[] {
+function policyLines(name: string, answer: PolicyAnswer): string[] {
   const { policy, updates, updateCount, rollouts, tokens, recordedRollouts, cuts } = answer;
   const { topRollouts, topTokens } = answer;
   const learner = policy === null ? "" : `, policy ${policy}`;
@@ -130,21 +124,18 @@ function policyLines(name: string, answer: PolicyAnswer, textOf: TextOfToken): s
         "cut",
         "dloss/dlogp",
       ],
-      ...topTokens.map((each) => {
-        const text = textOf(each.tokenId);
-        return [
-          each.slot,
-          ...roleCells(each.role),
-          String(each.sample),
-          String(each.position),
-          text === undefined ? `#${each.tokenId}` : JSON.stringify(text),
-          percentText(each.share),
-          figure(each.advantage),
-          figure(each.ratio),
-          each.cut === "none" ? "" : each.cut,
-          figure(each.coefficient),
-        ];
-      }),
+      ...topTokens.map((each) => [
+        each.slot,
+        ...roleCells(each.role),
+        String(each.sample),
+        String(each.position),
+        tokenText(each.tokenId, each.text),
+        percentText(each.share),
+        figure(each.advantage),
+        figure(each.ratio),
+        each.cut === "none" ? "" : each.cut,
+        figure(each.coefficient),
+      ]),
     ]),
   ];
 }

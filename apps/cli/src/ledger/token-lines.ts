@@ -1,7 +1,7 @@
 /** Prints the trained tokens of a rollout. */
 
 import { z } from "zod";
-import { figure, percentText } from "../format.ts";
+import { figure, percentText, tokenText } from "../format.ts";
 import { table } from "../terminal.ts";
 
 const number = z.number();
@@ -128,7 +128,7 @@ function tokenRow(token: Token, { hasSamples, hasReference, hasParts, hasCorrect
   const last = token.passes.at(-1);
   return [
     String(token.position),
-    token.text === undefined ? `#${token.id}` : JSON.stringify(token.text),
+    tokenText(token.id, token.text),
     ...(hasSamples ? [String(token.sample)] : []),
     figure(token.advantage),
     ...(hasParts ? [parts.episode, parts.turns, parts.kl, parts.taught].map(figure) : []),

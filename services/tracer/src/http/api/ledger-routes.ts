@@ -32,6 +32,8 @@ const gradientSchema = z.looseObject({
 });
 
 export function addLedgerRoutes(app: Hono, { store, tokenTexts, askLedger }: LedgerRoutesOptions): void {
+  const textsOf = async (run: string) => tokenTexts.of((await store.readRun(run))?.configJson ?? null);
+
   app.get("/runs/:run/steps/:step/gradient", async (c) => {
     const { run, step } = parseParameters(stepParameters, c.req.param());
     const reply = await askLedger(run, { kind: "gradient", step });
@@ -39,8 +41,7 @@ export function addLedgerRoutes(app: Hono, { store, tokenTexts, askLedger }: Led
     const problem = problemOf(c, reply);
     if (problem !== undefined)
       return orNone === undefined ? problem : c.json({ runId: run, step, policies: [] });
-    const owner = await store.readRun(run);
-    const { textOf } = await tokenTexts.of(owner?.configJson ?? null);
+    const { textOf } = await textsOf(run);
     const policies = gradientsOf(reply!).map((gradient) => ({
       ...gradient,
       policy: gradient.policy || null,
@@ -61,11 +62,10 @@ export function addLedgerRoutes(app: Hono, { store, tokenTexts, askLedger }: Led
       if (orNone === undefined) return problem ?? unanswered(c);
       return c.json({ runId: run, slot, step: null, parts: [] });
     }
-    const [ofStep, owner] = await Promise.all([
+    const [ofStep, { textOf }] = await Promise.all([
       askLedger(run, { kind: "gradient", step: first.version }),
-      store.readRun(run),
+      textsOf(run),
     ]);
-    const { textOf } = await tokenTexts.of(owner?.configJson ?? null);
     const gradients = ofStep === undefined ? [] : gradientsOf(ofStep);
     const parts = records.map((record) => {
       const pull = gradients.find(({ policy }) => policy === record.policy)?.pull ?? 0;
