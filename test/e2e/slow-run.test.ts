@@ -13,6 +13,9 @@ import { startStack, type TestStack } from "../support/stack.ts";
 const CONCURRENCY = 8;
 const SLOW_AT_ONCE = 6;
 const HELD = /(\d+) jobs are not published yet \(rollout\.maxConcurrency allows 6 at once\)/;
+const SLOW_PART_AT_ONCE = 3;
+const PART_HELD =
+  /waits for (\d+) of 32 rollouts .*; (\d+) jobs are not published yet \(maxConcurrency of the part slow allows 3 at once\)/;
 const DEADLINE_MS = 200_000;
 /** Longer than the test, so that a rollout of the slow run that is played is never done in time. */
 const SLOW_STEP_MS = 200_000;
@@ -30,6 +33,19 @@ async function slowRun(name: string): Promise<RunConfig> {
     rollout: { ...rollout, deadlineMs: 10 * SLOW_STEP_MS, maxConcurrency: SLOW_AT_ONCE },
     dataset: { ...dataset, train: { ...dataset.train, config } },
   };
+}
+
+/** A warm start on two parts, half of whose rollouts are of the slow one. */
+async function mixWithSlowPart(name: string): Promise<RunConfig> {
+  const { dataset, ...rest } = await slowRun(name);
+  const { train } = dataset;
+  assert.ok(train.source === "environment");
+  const parts = [
+    { name: "slow", tasks: train, maxConcurrency: SLOW_PART_AT_ONCE },
+    { name: "fast", tasks: { ...train, config: { ...train.config, stepDelayMs: 0 } } },
+  ];
+  const { maxConcurrency: _, ...rollout } = rest.rollout;
+  return { ...rest, rollout, dataset: { ...dataset, train: { source: "mix", parts } } };
 }
 
 /** A run whose rollouts take times of a long tail, half of which its deadline leaves. */
@@ -51,6 +67,13 @@ describe("long tails", { timeout: 600_000 }, () => {
   });
   after(() => stack?.[Symbol.asyncDispose]());
 
+  async function jobsOf(runId: string): Promise<number> {
+    const { state } = await stack.bus.manager.streams.info("JOBS", {
+      subjects_filter: subjects.rolloutJob(runId),
+    });
+    return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
+  }
+
   async function epochOf(runId: string): Promise<number> {
     const [row] = await stack.sql<
       { epoch: number }[]
@@ -61,12 +84,7 @@ describe("long tails", { timeout: 600_000 }, () => {
   test("a run with rollout.maxConcurrency leaves the other slots to other runs, and says what its own jobs wait for", async () => {
     const file = await slowRun("slow");
     const slow = runIdOf(file.name, await publishRequest(stack.bus, JSON.stringify(file)));
-    const jobs = async () => {
-      const { state } = await stack.bus.manager.streams.info("JOBS", {
-        subjects_filter: subjects.rolloutJob(slow),
-      });
-      return Object.values(state.subjects ?? {}).reduce((sum, count) => sum + count, 0);
-    };
+    const jobs = () => jobsOf(slow);
     await eventually("the slow run to have as many jobs out as it may", async () => (await jobs()) > 0, {
       deadlineMs: DEADLINE_MS,
     });
@@ -89,6 +107,23 @@ describe("long tails", { timeout: 600_000 }, () => {
     );
     assert.equal(await jobs(), SLOW_AT_ONCE);
     await stack.hone("cancel", slow);
+  });
+
+  test("a slow part of a mix with maxConcurrency leaves the other slots to the other parts", async () => {
+    const file = await mixWithSlowPart("slow-part");
+    const mix = runIdOf(file.name, await publishRequest(stack.bus, JSON.stringify(file)));
+    /** Whether what is missing is out or held back, so that all rollouts of the other part have arrived. */
+    const isAlone = async () => {
+      const [, missing, held] = PART_HELD.exec((await stack.hone("status")).output) ?? [];
+      return Number(held) > 0 && Number(missing) === Number(held) + (await jobsOf(mix));
+    };
+    await eventually("all jobs but the slow part's to be done", isAlone, { deadlineMs: DEADLINE_MS });
+    assert.equal(await jobsOf(mix), SLOW_PART_AT_ONCE);
+
+    await stack.kill("trainer");
+    await eventually("the next trainer to hold the part's jobs back", isAlone, { deadlineMs: DEADLINE_MS });
+    assert.equal(await jobsOf(mix), SLOW_PART_AT_ONCE);
+    await stack.hone("cancel", mix);
   });
 
   test("a deadline derived from what rollouts took ends those that take longer, and says so", async () => {

@@ -99,6 +99,7 @@ export {
   curriculaOf,
   environmentOfTasks,
   judgesOfPart,
+  maxConcurrencyOfPart,
   maxTurnsOfPart,
   modulesOf,
   type PartCurriculum,

@@ -7,6 +7,7 @@ import {
   agentOfPart,
   curriculaOf,
   judgesOfPart,
+  maxConcurrencyOfPart,
   maxTurnsOfPart,
   modulesOf,
   taskPartsOf,
@@ -40,7 +41,13 @@ const fileWith = (train: readonly object[], evaluation?: readonly object[], chan
 const group = { kind: "group", baseUrl: "http://h/v1", model: "m", rubric: "r" };
 const SOLVER = { name: "single_turn", config: { systemPrompt: "Solve." }, modules: ["solver.ts"] };
 const PARTS = [
-  { tasks: lake(0, 100), groups: 6, maxTurns: 5, curriculum: { kind: "success", low: 0.2 } },
+  {
+    tasks: lake(0, 100),
+    groups: 6,
+    maxTurns: 5,
+    maxConcurrency: 3,
+    curriculum: { kind: "success", low: 0.2 },
+  },
   { name: "sums", tasks: rows, groups: 2, agent: SOLVER, judge: [{ kind: "exact" }] },
 ];
 
@@ -64,6 +71,8 @@ describe("a mix of environments and rows", () => {
     assert.equal(judgesOfPart(run, "frozen_lake"), run.judge);
     assert.equal(maxTurnsOfPart(run, "frozen_lake"), 5);
     assert.equal(maxTurnsOfPart(run, "sums"), 10);
+    assert.equal(maxConcurrencyOfPart(run, "frozen_lake"), 3);
+    assert.equal(maxConcurrencyOfPart(run, "sums"), undefined);
     assert.deepEqual(modulesOf(run), ["own.ts", "solver.ts"]);
     assert.deepEqual(
       curriculaOf(run).map(({ part, key }) => [part, key]),
@@ -147,6 +156,12 @@ describe("a mix of environments and rows", () => {
       fileWith([{ tasks: lake(0, 9), maxTurns: 11 }]),
       "dataset.train.parts[0].maxTurns",
       /at most rollout\.maxTurns \(10\)/,
+    ],
+    [
+      "a limit of its own without a name",
+      fileWith([{ tasks: rows, maxConcurrency: 2 }]),
+      "dataset.train.parts[0].name",
+      /given where a part has keys of its own/,
     ],
     [
       "no seeds",

@@ -24,7 +24,7 @@ import { judgesSchema } from "./judges.ts";
 import { modelEndpointSchema, teacherEndpointSchema } from "./model-endpoint.ts";
 import { optimizer } from "./optimizer.ts";
 import { policiesSchema, rolesSchema } from "./policies.ts";
-import { fileSourceSchema, taskSourceSchema } from "./sources.ts";
+import { fileSourceSchema, MAX_CONCURRENCY, taskSourceSchema } from "./sources.ts";
 
 const MAX_TASKS_PER_STEP = 10_000;
 const MAX_GROUP_SIZE = 1_024;
@@ -34,8 +34,6 @@ export const MIN_DEADLINE_MS = 100;
 const MIN_REWARD_DEADLINE_MS = 1_000;
 /** Thirty days. */
 const MAX_REWARD_DEADLINE_MS = 30 * 86_400_000;
-/** As many jobs of a run as the queue holds. */
-const MAX_CONCURRENCY = 50_000;
 /** Names of scripted policies are part of the spans, rows and messages of every rollout. */
 const MAX_NAME_CHARACTERS = 128;
 /** The longest path that file systems allow. */

@@ -12,6 +12,8 @@ const MAX_PATH_CHARACTERS = 1_024;
 const MAX_PARTS = 64;
 /** A step has no more tasks. */
 const MAX_GROUPS = 10_000;
+/** As many jobs of a run as the queue holds. */
+export const MAX_CONCURRENCY = 50_000;
 
 const seedNumber = z.number().int().min(0).max(Number.MAX_SAFE_INTEGER);
 const path = z.string().min(1).max(MAX_PATH_CHARACTERS);
@@ -111,6 +113,8 @@ const mixPart = z
     judge: judgesSchema.unwrap().optional(),
     /** Most turns of a rollout. @default as the agent */
     maxTurns: z.number().int().min(1).max(1_000).optional(),
+    /** How many of its rollouts are in the queue or played at once, over all processes. @default as the agent, or no limit */
+    maxConcurrency: z.number().int().min(1).max(MAX_CONCURRENCY).optional(),
     /** Which of the part's tasks are trained. @default dataset.curriculum */
     curriculum: curriculumSchema.optional(),
   })

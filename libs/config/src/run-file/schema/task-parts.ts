@@ -67,6 +67,11 @@ export function maxTurnsOfPart(run: Sources & Pick<RunConfig, "rollout">, name: 
   return ownOf(run, name, "maxTurns") ?? run.rollout.maxTurns;
 }
 
+/** Most rollouts of a part in the queue or played at once; undefined = no limit of its own. @param name see {@link TaskPart}. */
+export function maxConcurrencyOfPart(run: Sources, name: string): number | undefined {
+  return ownOf(run, name, "maxConcurrency");
+}
+
 /** Which tasks of a part are trained. */
 export interface PartCurriculum {
   /** See {@link TaskPart}. */
@@ -96,7 +101,7 @@ export function modulesOf(run: Sources & Pick<RunConfig, "agent">): string[] {
 }
 
 /** What a part says itself, in the training split or else in the evaluation. */
-function ownOf<Key extends "agent" | "judge" | "maxTurns">(
+function ownOf<Key extends "agent" | "judge" | "maxTurns" | "maxConcurrency">(
   { dataset }: Sources,
   name: string,
   key: Key,

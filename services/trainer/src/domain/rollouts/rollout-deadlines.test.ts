@@ -126,6 +126,8 @@ describe("rollout.deadline", () => {
 /** The figures of a step that depend on the machine, or on what an earlier owner of the run has left to do. */
 function timesOf(metrics: Readonly<Record<string, number>> = {}) {
   return Object.fromEntries(
-    Object.entries(metrics).filter(([name]) => /^(?:time\/|idle\/|groups\/ready$)/.test(name)),
+    Object.entries(metrics).filter(([name]) =>
+      /^(?:time\/|idle\/|groups\/ready$|rollouts\/waiting$)/.test(name),
+    ),
   );
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { delay, slotKey } from "@hone/core";
+import { delay, type Slot, slotKey } from "@hone/core";
 import { silentLogger } from "@hone/telemetry";
 import { eventually } from "@hone/testing";
 import { testConfig, testRun } from "../../testing/fake-run.ts";
@@ -69,6 +69,39 @@ describe("RolloutGatherer", () => {
     const rollouts = await limited.gathered;
     assert.deepEqual([rollouts.length, most], [4, 2]);
   });
+
+  test("has no more jobs of a part out than its maxConcurrency, and holds up no other part", async () => {
+    const out: Array<{ part: string; play: () => void }> = [];
+    const source = { source: "environment", environment: "frozen_lake", seeds: { from: 0, to: 9 } };
+    const parts = [
+      { name: "slow", tasks: source, maxConcurrency: 1 },
+      { name: "fast", tasks: source },
+    ];
+    await using limited = gatherFrom({
+      dataset: { train: { source: "mix", parts } },
+      partOf: ({ task }) => (task === 0 ? "slow" : "fast"),
+      queueOf: (world) => ({
+        ...world.jobs,
+        async publish(run, job, options) {
+          out.push({ part: job.task.part, play: () => void world.jobs.publish(run, job, options) });
+          return true;
+        },
+      }),
+    });
+    const partsOut = () => out.map(({ part }) => part).sort();
+    await eventually("the other part's jobs to be out", () => out.length === 3);
+    await delay(250); // the limit looks several times
+    assert.deepEqual(partsOut(), ["fast", "fast", "slow"]);
+    const [slow] = out.splice(
+      out.findIndex(({ part }) => part === "slow"),
+      1,
+    );
+    slow?.play();
+    await eventually("the part's next job", () => out.length === 3);
+    assert.deepEqual(partsOut(), ["fast", "fast", "slow"]);
+    for (const { play } of out) play();
+    assert.equal((await limited.gathered).length, 4);
+  });
 });
 
 /** @param jobsLeft number of the run's jobs that the queue reports. */
@@ -84,20 +117,25 @@ function gatherFromLossyQueue(jobsLeft: number, open: readonly OpenRollout[] = [
   return { repetitions, ...gatherFrom({ queueOf, jobsLeft, open }) };
 }
 
-/** Gathers four rollouts. @param rollout keys of the run file. */
+/** Gathers four rollouts. @param rollout and dataset are keys of the run file, @param partOf the part of a mix that a slot is of. */
 function gatherFrom({
   queueOf,
   jobsLeft = 0,
   rollout = {},
+  dataset,
+  partOf = () => "",
   open = [],
 }: {
   queueOf: (world: MemoryWorld) => JobQueue;
   jobsLeft?: number;
   rollout?: Readonly<Record<string, unknown>>;
+  dataset?: Readonly<Record<string, unknown>>;
+  partOf?: (slot: Slot) => string;
   open?: readonly OpenRollout[];
 }) {
   const config = testConfig({
     rollout: { tasksPerStep: 2, groupSize: 2, deadlineMs: DEADLINE_MS, ...rollout },
+    ...(dataset !== undefined && { dataset }),
   });
   const run = testRun({ config });
   const world = new MemoryWorld(run);
@@ -159,7 +197,7 @@ function gatherFrom({
         environmentSeed: 0n,
         environmentConfigJson: "",
         rowJson: "",
-        part: "",
+        part: partOf(slot),
       },
       cursor: slot.task,
       sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 8 },

@@ -2,8 +2,7 @@
  * Collects the rollouts of a list of slots: publishes the jobs whose rollouts are missing and waits for their scored episodes.
  *
  * G1: Episodes that the stream already holds are read before any job is published, so a restart repeats no rollout.
- * G2: Publishing is idempotent: the queue refuses a slot that it received recently, and if a slot has two episodes, the
- *     first one counts.
+ * G2: Publishing is idempotent (job-issuer.ts), and if a slot has two episodes, the first one counts.
  * G3: If no rollout arrives for a long time and the queue has none of the run's jobs any more, the missing jobs are published
  *     again under new names, except of those rollouts that have ended and wait for rewards. This recovers from a queue or a
  *     stream that lost messages.
@@ -16,10 +15,9 @@
  * G7: If more jobs are published than rollouts are wanted, those that agent-rollout has not taken when enough have arrived are
  *     removed. Rollouts that are being played end as stale once the next version is published; nothing waits for them.
  * G8: If the other groups are kept for later steps, no job is removed, and jobs are published on while nothing is waited for.
- * G9: With `rollout.maxConcurrency` jobs may wait long to be published; those that nothing needs any more are left out then.
  */
 
-import { delay, describeError, pause, RetryableError, retry, type Slot, slotKey } from "@hone/core";
+import { delay, describeError, pause, type Slot, slotKey } from "@hone/core";
 import type { Logger } from "@hone/telemetry";
 import { EpisodesFullError, LostRolloutsError } from "../errors.ts";
 import { FirstGroups, type WantedGroups } from "../groups/first-groups.ts";
@@ -30,15 +28,12 @@ import { dropUnneededEpisodes } from "../state/episode-room.ts";
 import { isReplayFree } from "../state/state-cadence.ts";
 import type { Pipeline } from "./find-cause-of-wait.ts";
 import { findCauseOfWait } from "./find-cause-of-wait.ts";
-import { JobLimit } from "./job-limit.ts";
-import { JobPacer } from "./job-pacer.ts";
+import { JobIssuer, type Unpublished } from "./job-issuer.ts";
 import type { Job, JobQueue } from "./jobs.ts";
 import type { RolloutInbox } from "./rollout-inbox.ts";
 import type { RolloutTraces } from "./rollout-traces.ts";
 import type { ScoredRollout, ScoredRollouts } from "./scored-rollout.ts";
 
-/** Number of jobs that are published at the same time; their acknowledgements come back in batches. */
-const PUBLISH_WINDOW = 256;
 /** If the stream is not read to its end after this time, jobs are published anyway; G2 makes that harmless. */
 const CATCH_UP_DEADLINE_MS = 10_000;
 /** Missing jobs are published again when no rollout has arrived for this time plus the deadline of a rollout (G3). */
@@ -66,30 +61,16 @@ export interface GathererDeps {
   readonly fullMs?: number;
 }
 
-/** The number of jobs that are not published yet, and the reason why they must wait; "" = they need not wait (G5). */
-interface Unpublished {
-  count: number;
-  reason: string;
-}
-
 export class RolloutGatherer {
   readonly #deps: GathererDeps;
-  /** Undefined = the run file sets no `rollout.maxConcurrency` (G9). */
-  readonly #limit: JobLimit | undefined;
+  readonly #issuer: JobIssuer;
   #backlogRead: Promise<void> | undefined;
-  /** The jobs that this process has begun to publish for later steps too, and the end of that (G8). */
-  #issued: ReadonlySet<string> = new Set();
-  #issuing: Promise<void> = Promise.resolve();
-  readonly #unissued: Unpublished = { count: 0, reason: "" };
   /** How often missing jobs were published again (G3). */
   #repetition = 0;
 
   constructor(deps: GathererDeps) {
     this.#deps = deps;
-    const { run, jobs, signal } = deps;
-    const most = run.config.rollout.maxConcurrency;
-    const jobsInQueue = () => retry(() => jobs.jobsOf(run.runId), { signal });
-    this.#limit = most === undefined ? undefined : new JobLimit({ most, jobsInQueue, signal });
+    this.#issuer = new JobIssuer(deps);
   }
 
   /** Reads the run's scored episodes from the stream into the inbox until the signal aborts. */
@@ -99,7 +80,7 @@ export class RolloutGatherer {
       try {
         for await (const scored of rollouts.read(run.runId, inbox.nextSequence, signal)) {
           if (inbox.offer(scored)) traces.scored(scored);
-          this.#limit?.arrived();
+          this.#issuer.arrived(scored.slot);
         }
       } catch (error) {
         if (signal.aborted) return;
@@ -129,7 +110,7 @@ export class RolloutGatherer {
     const sinceMs = Date.now();
     let lastArrival = performance.now();
     const isKept = wanted?.keepsOthers === true;
-    const unpublished = isKept ? this.#unissued : { count: 0, reason: "" };
+    const unpublished = isKept ? this.#issuer.unissued : { count: 0, reason: "" };
     const onArrival = (arrived: number) => {
       lastArrival = performance.now();
       const done = Math.min(arrived, total);
@@ -142,7 +123,7 @@ export class RolloutGatherer {
         ? inbox.collect(slots, onArrival, all)
         : inbox.collectFirst(slots, new FirstGroups(slots, wanted), onArrival, all);
     try {
-      const publishing = isKept ? this.#issue(jobs) : this.#publishMissing(jobs, unpublished, all);
+      const publishing = isKept ? this.#issuer.issue(jobs) : this.#issuer.publish(jobs, unpublished, all);
       const published = publishing.then(() => this.#heal(jobs, () => lastArrival, unpublished, all));
       const explained = this.#explain(what, jobs, () => lastArrival, unpublished, all);
       // Publishing and explaining end no later than the collection, so if one of them settles the race, it has failed.
@@ -199,22 +180,13 @@ export class RolloutGatherer {
     this.#deps.traces.cancelled(slots);
   }
 
-  /** Publishes those of the jobs that this process has not begun to publish (G8). */
-  #issue(jobs: readonly Job[]): Promise<void> {
-    const fresh = jobs.filter(({ slot }) => !this.#issued.has(slotKey(slot)));
-    this.#issued = new Set(jobs.map(({ slot }) => slotKey(slot)));
-    this.#issuing = this.#issuing.then(() => this.#publishMissing(fresh, this.#unissued, this.#deps.signal));
-    // Whoever waits for the jobs meets the failure; it must not end the process before.
-    this.#issuing.catch(() => undefined);
-    return this.#issuing;
-  }
-
   /** Removes the run's waiting jobs, and ends the root spans of rollouts that are no longer needed (G7). */
   async #dropJobs(slots: readonly Slot[]): Promise<void> {
     const { run, jobs, traces, reporter } = this.#deps;
     await reporter.untilAvailable({ text: "the queue of jobs", owner: WaitOwner.bus }, () =>
       jobs.purge(run.runId),
     );
+    this.#issuer.forget(slots);
     traces.cancelled(slots);
   }
 
@@ -229,66 +201,6 @@ export class RolloutGatherer {
     if (inbox.nextSequence <= last) {
       logger.warn("publishes before the stream was read to its end", { read: inbox.nextSequence - 1, last });
     }
-  }
-
-  /** @param repetition above 0 if the queue received these jobs before and must accept them again (G3). */
-  async #publishMissing(
-    jobs: readonly Job[],
-    unpublished: Unpublished,
-    signal: AbortSignal,
-    repetition = 0,
-  ): Promise<void> {
-    const { run, inbox, jobs: queue, traces, logger } = this.#deps;
-    const missing = new Set(inbox.missing(jobs.map(({ slot }) => slot)).map(slotKey));
-    unpublished.count = missing.size;
-    const waiting = jobs.filter(({ slot }) => missing.has(slotKey(slot))).values();
-    const told = (error: unknown) => {
-      unpublished.reason = describeError(error);
-    };
-    const pacer = new JobPacer({
-      waitingJobs: () => retry(() => queue.waitingJobs(), { signal, onRetry: told }),
-      onHeld: (count) => {
-        unpublished.reason =
-          count === undefined ? "" : `${count} jobs of all runs wait for agent-rollout before them`;
-      },
-      signal,
-    });
-    const limit = this.#limit;
-    const publishInTurn = async (): Promise<void> => {
-      for (const job of waiting) {
-        await pacer.waitUntilAllowed();
-        await limit?.enter(signal, () => {
-          unpublished.reason = `rollout.maxConcurrency allows ${run.config.rollout.maxConcurrency} at once`;
-        });
-        using _entered = { [Symbol.dispose]: () => limit?.published() };
-        if (limit !== undefined && !this.#isNeeded(job.slot, unpublished)) {
-          unpublished.count--;
-          continue; // G9
-        }
-        const span = traces.open(run, job);
-        const isStored = await retry(
-          () => queue.publish(run, job, { repetition, trace: span.context, signal }),
-          {
-            signal,
-            isRetryable: (error) => error instanceof RetryableError,
-            onRetry: (error, attempt) => {
-              told(error);
-              if (attempt === 1) logger.warn("a job waits to be published", { error: unpublished.reason });
-            },
-          },
-        );
-        unpublished.count--;
-        unpublished.reason = "";
-        if (!isStored) span.drop();
-      }
-    };
-    await Promise.all(Array.from({ length: PUBLISH_WINDOW }, publishInTurn));
-  }
-
-  /** Whether a rollout that was missing when its job began to wait is still needed (G9). */
-  #isNeeded(slot: Slot, unpublished: Unpublished): boolean {
-    const isForgotten = unpublished === this.#unissued && !this.#issued.has(slotKey(slot));
-    return !isForgotten && this.#deps.inbox.missing([slot]).length > 0;
   }
 
   /** G4; ends with the signal. @throws {EpisodesFullError} (G6) */
@@ -366,7 +278,7 @@ export class RolloutGatherer {
       const lost = jobs.filter(({ slot }) => !open.has(slotKey(slot)));
       if (this.#deps.inbox.missing(lost.map(({ slot }) => slot)).length === 0) continue;
       logger.warn("no rollout came for long: publishes the missing jobs again", { silenceMs });
-      await this.#publishMissing(lost, unpublished, signal, ++this.#repetition);
+      await this.#issuer.publish(lost, unpublished, signal, ++this.#repetition);
     }
   }
 }

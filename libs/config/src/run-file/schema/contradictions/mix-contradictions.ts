@@ -36,9 +36,9 @@ export function* mixContradictions({ dataset, rollout }: Checked): Generator<Con
 /** Figures, tasks and judges are told apart by the names of parts. */
 function* nameContradictions(parts: readonly MixPart[], path: PropertyKey[]): Generator<Contradiction> {
   const seen = new Set<string>();
-  for (const [index, { name, agent, judge, maxTurns, curriculum }] of parts.entries()) {
+  for (const [index, { name, agent, judge, maxTurns, maxConcurrency, curriculum }] of parts.entries()) {
     if (name === undefined) {
-      if ([agent, judge, maxTurns, curriculum].every((own) => own === undefined)) continue;
+      if ([agent, judge, maxTurns, maxConcurrency, curriculum].every((own) => own === undefined)) continue;
       yield { path: [...path, index, "name"], allowed: "given where a part has keys of its own" };
     } else if (seen.has(name)) {
       yield { path: [...path, index, "name"], allowed: `a name that no other part has ("${name}" is taken)` };
