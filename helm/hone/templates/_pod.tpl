@@ -156,7 +156,7 @@ trainer: [HONE_TEACHER_KEY]
 {{/* For embedded engines: large arrays use pages of 2 MiB if the node's kernel has them, and freed memory is returned. */}}
 {{- define "hone.largeArraysEnv" -}}
 - name: GLIBC_TUNABLES
-  value: glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1048576
+  value: glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=262144
 {{- end -}}
 
 {{/* (root, name, isBare) -> mounts of a service's container, and the volumes behind them. Bare: without the credentials of bus and database. */}}

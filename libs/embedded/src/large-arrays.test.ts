@@ -7,7 +7,7 @@ describe("withLargeArrays()", () => {
     const environment = { PATH: "/bin" };
     assert.deepEqual(withLargeArrays(environment), {
       PATH: "/bin",
-      GLIBC_TUNABLES: "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=1048576",
+      GLIBC_TUNABLES: "glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=262144",
     });
     assert.deepEqual(environment, { PATH: "/bin" });
   });
@@ -15,7 +15,7 @@ describe("withLargeArrays()", () => {
   test("keeps tunables that are set already, and adds the others", () => {
     const chosen = { GLIBC_TUNABLES: "glibc.malloc.hugetlb=0:glibc.malloc.arena_max=2" };
     assert.deepEqual(withLargeArrays(chosen), {
-      GLIBC_TUNABLES: "glibc.malloc.hugetlb=0:glibc.malloc.arena_max=2:glibc.malloc.mmap_threshold=1048576",
+      GLIBC_TUNABLES: "glibc.malloc.hugetlb=0:glibc.malloc.arena_max=2:glibc.malloc.mmap_threshold=262144",
     });
   });
 });

@@ -13,7 +13,7 @@ import { declareQueries, freshOutputs } from "./attention/cached-attention.ts";
 import { pooledAttend } from "./attention/pooled-attention.ts";
 import { slotAttend } from "./attention/slot-attention.ts";
 import type { ModelSpec } from "./model/model-spec.ts";
-import { layerOf, listParameters, type ParameterInfo } from "./model/parameters.ts";
+import { EMBEDDING, headParameter, layerOf, listParameters, type ParameterInfo } from "./model/parameters.ts";
 import { outputMasses } from "./probability-mass.ts";
 import { quantizedLinear } from "./quantization/quantized-linear.ts";
 import { listQuantized, listUnquantized } from "./quantization/quantized-weights.ts";
@@ -39,11 +39,18 @@ export interface DecodeGraphOptions {
 }
 
 /**
- * Parameters that the graph takes as inputs. onnxruntime does not pack weights on the left side of a product, so a session
- * needs no copy of the layers' weights. Embedding and head are part of the session, which packs the head.
+ * Parameters that the graph takes as inputs, which onnxruntime reads where they are. What belongs to the session it copies, twice
+ * while the session is made. So an embedding that is only looked up is an input, and so are the layers' weights on the left side
+ * of their products, where onnxruntime does not pack them. A head is packed.
  */
-export function fedParameters(spec: ModelSpec, isWeightLeft: boolean): ParameterInfo[] {
-  return isWeightLeft ? listParameters(spec).filter(({ name }) => layerOf(name) !== undefined) : [];
+export function fedParameters(
+  spec: ModelSpec,
+  { isWeightLeft = false, eightBits }: Pick<DecodeGraphOptions, "isWeightLeft" | "eightBits">,
+): ParameterInfo[] {
+  const isOnlyLookedUp = eightBits !== undefined || headParameter(spec) !== EMBEDDING;
+  return listParameters(spec).filter(({ name }) =>
+    name === EMBEDDING ? isOnlyLookedUp : isWeightLeft && layerOf(name) !== undefined,
+  );
 }
 
 /**
@@ -63,7 +70,7 @@ export function buildDecodeGraph(
   { layout = contextLayoutFor(spec), eightBits, isWeightLeft = false }: DecodeGraphOptions = {},
 ): Graph {
   const graph = new Graph("decode");
-  const fed = weightInputs(graph, fedParameters(spec, isWeightLeft));
+  const fed = weightInputs(graph, fedParameters(spec, { isWeightLeft, eightBits }));
   const parameters = eightBits === undefined ? listParameters(spec) : listUnquantized(spec);
   const kept = parameters.filter(({ name }) => fed[name] === undefined);
   const weights = { ...fed, ...weightInitializers(graph, kept) };

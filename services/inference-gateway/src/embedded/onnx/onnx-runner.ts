@@ -23,6 +23,7 @@ import {
   massBlocks,
   minQueries,
   PAGE_ROWS,
+  type ParameterInfo,
   releaseValues,
 } from "@hone/nn";
 import { type EightBitType, type Fetched, GraphSession, type TensorData } from "@hone/tensor";
@@ -131,7 +132,7 @@ export class OnnxRunner implements PolicyRunner {
     this.#ownWeights = ownWeights;
   }
 
-  /** @param weights with slots, the runner reads the layers' weights until its end, unless they are packed. */
+  /** @param weights the runner reads those that its graph takes as inputs until its end. */
   static async create(
     spec: ModelSpec,
     weights: PolicyWeights,
@@ -152,14 +153,10 @@ export class OnnxRunner implements PolicyRunner {
       ? largeRunCost(spec, layout, eightBits, options.maxCacheBytes)
       : undefined;
     const runCost = options.runCost ?? usualCost;
-    // Packed weights are part of the session.
-    const isRead = eightBits === undefined;
-    if (options.ownsWeights && !isRead) releaseValues(weights);
-    const ownWeights = options.ownsWeights && isRead ? weights : {};
+    const fed = fedParameters(spec, { isWeightLeft, eightBits });
+    const ownWeights = options.ownsWeights ? keepRead(weights, fed, eightBits) : {};
     const runner = new OnnxRunner(spec, session, contexts, runCost, ownWeights);
-    for (const { name, shape } of fedParameters(spec, isWeightLeft)) {
-      runner.#buffers.give(name, weights[name] as Float32Array, shape);
-    }
+    for (const { name, shape } of fed) runner.#buffers.give(name, weights[name] as Float32Array, shape);
     return runner;
   }
 
@@ -349,6 +346,24 @@ export class OnnxRunner implements PolicyRunner {
       wantedSequences[want++] = places[index]!;
     }
   }
+}
+
+/**
+ * Frees quantized weights once they are part of the session; those in float32 may share their memory with what is fed.
+ * @returns the weights that the runner frees at its end.
+ */
+function keepRead(
+  weights: PolicyWeights,
+  fed: readonly ParameterInfo[],
+  eightBits: EightBitType | undefined,
+): PolicyWeights {
+  if (eightBits === undefined) return weights;
+  const isFed = new Set(fed.map(({ name }) => name));
+  const [read, packed] = [true, false].map((kind) =>
+    Object.fromEntries(Object.entries(weights).filter(([name]) => isFed.has(name) === kind)),
+  );
+  releaseValues(packed!);
+  return read!;
 }
 
 /** @param pages most pages of the pool */
