@@ -5,9 +5,9 @@
  * Y2: with tools, each move waits a time that is drawn from a log-normal distribution with a mean of 300 ms and a 99th percentile
  *     of 0.85 s, and with a long tail one of 4.5 s, the longest tail that such a distribution has at this mean.
  * Y3: the limit is the rate on the lake as it is: no rollout waits for a tool there.
- * Y4: beside each rate with tools stands what the simulation says (npm run simulate), of the turns that were played, the time of a
- *     turn on the lake as it is, and the time of training. Runs with a long tail differ by themselves; how good the simulation is
- *     shows without it.
+ * Y4: beside each rate with tools stands what the simulation says (npm run simulate), of the turns that the run played and the groups
+ *     that it could learn from, and of times measured without it: of a turn among many and of one among few on the lake as it is, and
+ *     of training in the synchronous run. Runs with a long tail differ by themselves; how good the simulation is shows without it.
  */
 
 import { lakeRun, runToEnd, startStack, type TestStack } from "@hone/integration-tests/support";
@@ -28,6 +28,9 @@ const PLAIN: World = { name: "lake", steps: [6, 14] };
 /** Y2 */
 const EVEN_TOOLS: World = { name: "even-tools", tool: { meanMs: 300, sigma: 0.5 }, steps: [3, 8] };
 const TOOLS: World = { name: "tools", tool: { meanMs: 300, sigma: 2.326 }, steps: [3, 8] };
+/** Y4: so few rollouts at once that no turn waits for another one. */
+const FEW: World = { name: "few", steps: [2, 6] };
+const FEW_SHAPE = { tasksPerStep: 1, minibatches: 1, warmStartTasks: 32, evalTasks: 1 };
 const STALENESS = [0, 1, 2, 4];
 const SHAPE = { tasksPerStep: 32, minibatches: 8, warmStartTasks: 300, evalTasks: 1 };
 const QUICK_SHAPE = { tasksPerStep: 4, minibatches: 2, warmStartTasks: 32, evalTasks: 1 };
@@ -44,6 +47,9 @@ interface Rates {
   /** Means of a step, in milliseconds. */
   readonly rolloutMs: number;
   readonly trainMs: number;
+  readonly commitMs: number;
+  /** Groups that training learns from: those whose rewards differ. */
+  readonly usedGroups: number;
   /** All turns of a step, on average. */
   readonly turns: number;
   readonly staleness: number;
@@ -53,6 +59,9 @@ interface Rates {
 export async function measureAsynchrony(settings: BenchSettings): Promise<Section> {
   await using stack = await startStack();
   const rows: Row[] = [];
+  settings.say("asynchrony: a turn among few");
+  const few = await ratesOf(stack, FEW, 0, settings.isQuick, FEW_SHAPE);
+  const fewTurnMs = few.rolloutMs / (await longestTurns(stack, few.runId));
   let plain: Rates | undefined;
   for (const world of [PLAIN, EVEN_TOOLS, TOOLS]) {
     let synchronous: Rates | undefined;
@@ -63,7 +72,7 @@ export async function measureAsynchrony(settings: BenchSettings): Promise<Sectio
       plain ??= rates;
       const simulated =
         world.tool &&
-        (await simulatedRate(stack, world, { plain, synchronous, rates }, maxStaleness, settings));
+        (await simulatedRate(stack, world, { plain, fewTurnMs, synchronous, rates }, maxStaleness, settings));
       rows.push(rowOf(world, maxStaleness, rates, { synchronous, simulated }));
     }
   }
@@ -100,20 +109,30 @@ function rowOf(
 async function simulatedRate(
   { stateFolder }: TestStack,
   { tool, steps: [warmSteps, steps] }: World,
-  { plain, synchronous, rates }: Readonly<Record<"plain" | "synchronous" | "rates", Rates>>,
+  measured: Readonly<Record<"plain" | "synchronous" | "rates", Rates>> & { readonly fewTurnMs: number },
   maxStaleness: number,
   { isQuick }: BenchSettings,
 ): Promise<SimulatedRate> {
+  const { plain, fewTurnMs, synchronous, rates } = measured;
+  const turnMs = plain.rolloutMs / plain.turns;
+  const groupMs = synchronous.trainMs / Math.max(1, synchronous.usedGroups);
   const parts = {
     groupsPerStep: (isQuick ? QUICK_SHAPE : SHAPE).tasksPerStep,
     groupSize: GROUP_SIZE,
-    turnCounts: await keptTurnCounts(stateFolder, rates.runId),
-    turnMs: plain.rolloutMs / plain.turns,
-    trainMs: synchronous.trainMs,
+    turnCounts: (await keptTurnCounts(stateFolder, rates.runId)).flat(),
+    turnMs,
+    turnLatencyMs: Math.max(0, fewTurnMs - GROUP_SIZE * turnMs),
+    trainMs: groupMs * rates.usedGroups + synchronous.commitMs,
     tool: tool!,
     deadlineMs: DEADLINE_MS,
   };
   return simulateMeasured(parts, maxStaleness, isQuick ? QUICK_STEPS : { warmSteps, steps });
+}
+
+/** Turns of the longest rollout of a step, on average. */
+async function longestTurns({ stateFolder }: TestStack, runId: string): Promise<number> {
+  const steps = await keptTurnCounts(stateFolder, runId);
+  return sum(steps.map((turns) => Math.max(...turns))) / steps.length;
 }
 
 async function ratesOf(
@@ -121,6 +140,7 @@ async function ratesOf(
   { name, tool, steps: [warm, counted] }: World,
   maxStaleness: number,
   isQuick: boolean,
+  shape: typeof SHAPE = isQuick ? QUICK_SHAPE : SHAPE,
 ): Promise<Rates> {
   const { warmSteps, steps } = isQuick ? QUICK_STEPS : { warmSteps: warm, steps: counted };
   const run = await lakeRun({
@@ -129,7 +149,7 @@ async function ratesOf(
     maxStaleness,
     keepsRollouts: true,
     environment: tool === undefined ? {} : { stepDelayMs: tool.meanMs, stepDelaySigma: tool.sigma },
-    ...(isQuick ? QUICK_SHAPE : SHAPE),
+    ...shape,
   });
   const { runId, steps: completed } = await runToEnd(stack, run, { deadlineMs: RUN_DEADLINE_MS });
   const figures = completed.filter(({ step }) => step > warmSteps).map(({ metrics }) => metrics); // Y1
@@ -140,7 +160,9 @@ async function ratesOf(
     runId,
     episodesPerSecond: (1_000 * episodes) / total(MetricName.timeStepMs),
     rolloutMs: total(MetricName.timeRolloutMs) / figures.length,
-    trainMs: (total(MetricName.timeTrainMs) + total(MetricName.timeCommitMs)) / figures.length,
+    trainMs: total(MetricName.timeTrainMs) / figures.length,
+    commitMs: total(MetricName.timeCommitMs) / figures.length,
+    usedGroups: total(MetricName.groupsUsed) / figures.length,
     turns: (turnsMean * episodes) / figures.length,
     staleness: total(MetricName.stalenessMean) / figures.length,
     tooOld: total(MetricName.groupsTooOld),

@@ -15,6 +15,8 @@ export interface MeasuredParts {
   readonly turnCounts: readonly number[];
   /** Time that the machine takes for a turn while it plays many rollouts at once. */
   readonly turnMs: number;
+  /** Time that a turn takes however idle the machine is: messages, and the steps of the engine one after the other. */
+  readonly turnLatencyMs: number;
   /** Time of a step's training and commit. */
   readonly trainMs: number;
   /** Time of a turn's tool: mean, and standard deviation of its logarithm. */
@@ -41,12 +43,14 @@ export interface SimulatedRate {
 }
 
 export function simulateMeasured(
-  { turnCounts, turnMs, trainMs, tool, ...shape }: MeasuredParts,
+  { turnCounts, turnMs, turnLatencyMs, trainMs, tool, ...shape }: MeasuredParts,
   maxStaleness: number,
   { warmSteps, steps }: Omit<Simulation, "seed">,
 ): SimulatedRate {
   const turns: Draw = (random) => random.pick(turnCounts);
-  const toolMs = logNormal(tool.meanMs, tool.sigma);
+  const drawTool = logNormal(tool.meanMs, tool.sigma);
+  // Another wait in which the machine is free for others.
+  const toolMs: Draw = (random) => drawTool(random) + turnLatencyMs;
   const workload = { ...shape, turns, tokens: () => 1, toolMs, concurrency: CONCURRENCY };
   const cluster = {
     replicas: 1,
@@ -69,10 +73,10 @@ export function simulateMeasured(
   };
 }
 
-/** The turns of every rollout that a run kept (docs/replay.md). */
-export async function keptTurnCounts(stateFolder: string, runId: string): Promise<number[]> {
+/** The turns of every rollout that a run kept (docs/replay.md), by step. */
+export async function keptTurnCounts(stateFolder: string, runId: string): Promise<number[][]> {
   const folder = path.join(stateFolder, "runs", runId, "rollouts");
-  const steps = await Promise.all(
+  return Promise.all(
     (await readdir(folder)).map(async (name) => {
       const bytes = await readFile(path.join(folder, name, "step.json.gz"));
       const { groups } = JSON.parse((await promisify(gunzip)(bytes)).toString()) as {
@@ -81,5 +85,4 @@ export async function keptTurnCounts(stateFolder: string, runId: string): Promis
       return groups.flatMap(({ rollouts }) => rollouts.map(({ turnCount }) => turnCount));
     }),
   );
-  return steps.flat();
 }
