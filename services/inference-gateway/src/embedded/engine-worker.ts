@@ -20,7 +20,8 @@ import {
   type ToWorker,
   type WireEvent,
 } from "./messages.ts";
-import { isLarge, OnnxRunner, type OnnxRunnerOptions, runThreads } from "./onnx/onnx-runner.ts";
+import { OnnxRunner, type OnnxRunnerOptions } from "./onnx/onnx-runner.ts";
+import { isLarge, runThreads } from "./onnx/run-threads.ts";
 import { WeightSides } from "./onnx/weight-side.ts";
 import { readPolicy } from "./policy/read-policy.ts";
 

@@ -8,7 +8,6 @@
  * The input arrays are kept between runs, and grow with the largest run.
  */
 
-import { availableParallelism } from "node:os";
 import {
   buildDecodeGraph,
   CONTEXT_BUCKET,
@@ -35,7 +34,7 @@ import type { PolicyLimits, PolicyRunner, RunCost, RunItem, RunOutput } from "..
 import { ContextSlots } from "./context-slots.ts";
 import { FeedBuffers } from "./feed-buffers.ts";
 import { largeRunCost } from "./large-run-cost.ts";
-import type { RunThreads } from "./weight-side.ts";
+import { isLarge, runThreads } from "./run-threads.ts";
 
 export interface OnnxRunnerOptions {
   /** Most memory for K/V; only as much as needed is used. */
@@ -85,15 +84,6 @@ interface RunShape {
   readonly wanted: number;
 }
 
-/** Each thread must compute more than one row, as another kernel computes single rows (D3 of the graph). */
-const MAX_INTRA_OP_THREADS = 8;
-
-/**
- * Between two products of a large model are operators that one thread computes. The other threads should not sleep meanwhile,
- * as that costs as much processor time, and in addition the time to wake up at some hundred products a step.
- */
-const SPIN_US = 50;
-
 export class OnnxRunner implements PolicyRunner {
   readonly limits: PolicyLimits;
   readonly pageCapacity: number;
@@ -139,8 +129,7 @@ export class OnnxRunner implements PolicyRunner {
     options: OnnxRunnerOptions,
   ): Promise<OnnxRunner> {
     const layout = options.contextLayout ?? contextLayoutFor(spec);
-    const { eightBits } = options;
-    const { isWeightLeft = false } = options;
+    const { eightBits, isWeightLeft = false } = options;
     const session = await GraphSession.create(buildDecodeGraph(spec, { layout, isWeightLeft, eightBits }), {
       ...runThreads(spec, options),
       externalData: weights,
@@ -358,12 +347,9 @@ function keepRead(
   eightBits: EightBitType | undefined,
 ): PolicyWeights {
   if (eightBits === undefined) return weights;
-  const isFed = new Set(fed.map(({ name }) => name));
-  const [read, packed] = [true, false].map((kind) =>
-    Object.fromEntries(Object.entries(weights).filter(([name]) => isFed.has(name) === kind)),
-  );
-  releaseValues(packed!);
-  return read!;
+  const read = Object.fromEntries(fed.map(({ name }) => [name, weights[name]!]));
+  releaseValues(Object.fromEntries(Object.entries(weights).filter(([name]) => read[name] === undefined)));
+  return read;
 }
 
 /** @param pages most pages of the pool */
@@ -371,23 +357,6 @@ function makeContexts(layout: ContextLayout, spec: ModelSpec, pages: number): Co
   if (layout === "pooled") return { layout, pool: new KvPool(spec, pages) };
   const pool = new RowPool(spec, pages);
   return { layout, pool, decoding: new ContextSlots(spec), continuing: new ContextSlots(spec) };
-}
-
-/** Whether a model is so large that threads share its operators and its contexts may have slots. */
-export function isLarge(spec: ModelSpec): boolean {
-  return contextLayoutFor(spec) === "slots";
-}
-
-/** The threads of a runner's session. */
-export function runThreads(
-  spec: ModelSpec,
-  { intraOpThreads, spinUs }: Pick<OnnxRunnerOptions, "intraOpThreads" | "spinUs">,
-): RunThreads {
-  const ownChoice = isLarge(spec) ? availableParallelism() : 1;
-  return {
-    intraOpThreads: Math.min(intraOpThreads > 0 ? intraOpThreads : ownChoice, MAX_INTRA_OP_THREADS),
-    spinUs: spinUs ?? (isLarge(spec) ? SPIN_US : 0),
-  };
 }
 
 function rowMasses(results: Readonly<Record<string, Fetched>>): RowMasses[] {

@@ -11,10 +11,8 @@ import {
   parameterSize,
   type Weights,
 } from "@hone/nn";
-import { type Feed, GraphSession, type SessionOptions } from "@hone/tensor";
-
-/** How a runner's threads work. */
-export type RunThreads = Required<Pick<SessionOptions, "intraOpThreads" | "spinUs">>;
+import { type Feed, GraphSession } from "@hone/tensor";
+import type { RunThreads } from "./run-threads.ts";
 
 /** Milliseconds that some layers take with their weights on each side. */
 export interface SideTimes {
