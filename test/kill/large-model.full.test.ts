@@ -1,6 +1,6 @@
 /**
  * A run of a model with the shape of SmolLM2-135M ends with the same bytes when it is repeated, and when processes are
- * killed. Only its tokenizer is smaller: that of the example.
+ * killed, in float32 and in eight bits. Only its tokenizer is smaller: that of the example.
  */
 
 import { after, before, describe, test } from "node:test";
@@ -17,24 +17,29 @@ const SMOLLM2 = {
   maxPositions: 1_024,
 } as const;
 
-describe("a run of a large model ends with the same weights", { timeout: 120 * MINUTE_MS }, () => {
-  let harness: KillHarness;
-  before(async () => {
-    const run = {
-      shape: SMOLLM2,
-      steps: 2,
-      tasksPerStep: 1,
-      minibatches: 1,
-      warmStartTasks: 2,
-      evalTasks: 1,
-    };
-    harness = await startKillHarness({ deadlineMs: 20 * MINUTE_MS, run });
-  });
-  after(() => harness?.[Symbol.asyncDispose]());
+for (const quantization of ["none", "int8"] as const) {
+  describe(`a run of a large model ends with the same weights (quantization ${quantization})`, {
+    timeout: 120 * MINUTE_MS,
+  }, () => {
+    let harness: KillHarness;
+    before(async () => {
+      const run = {
+        shape: SMOLLM2,
+        steps: 2,
+        tasksPerStep: 1,
+        minibatches: 1,
+        warmStartTasks: 2,
+        evalTasks: 1,
+        quantization,
+      };
+      harness = await startKillHarness({ deadlineMs: 20 * MINUTE_MS, run });
+    });
+    after(() => harness?.[Symbol.asyncDispose]());
 
-  test("when it is repeated without a kill", () => harness.repeats());
-  test("when inference-gateway is killed before a version is loaded", () =>
-    harness.survives("inference-gateway", "published"));
-  test("when the trainer is killed between the state and its commit", () =>
-    harness.survives("trainer", "state-renamed"));
-});
+    test("when it is repeated without a kill", () => harness.repeats());
+    test("when inference-gateway is killed before a version is loaded", () =>
+      harness.survives("inference-gateway", "published"));
+    test("when the trainer is killed between the state and its commit", () =>
+      harness.survives("trainer", "state-renamed"));
+  });
+}
