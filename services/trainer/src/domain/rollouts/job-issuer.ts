@@ -99,7 +99,9 @@ export class JobIssuer {
     signal: AbortSignal,
     repetition = 0,
   ): Promise<void> {
-    const lanes = this.#lanesOf(this.#missing(jobs));
+    const missing = this.#missing(jobs);
+    unpublished.count += missing.length;
+    const lanes = this.#lanesOf(missing);
     await Promise.all(
       Array.from(lanes, ([part, lane]) => this.#publishLane(part, lane, unpublished, { signal, repetition })),
     );
@@ -114,10 +116,13 @@ export class JobIssuer {
     // A job that was given up may end without arriving.
     for (const { out } of this.#parts.values()) for (const key of out) if (!issued.has(key)) out.delete(key);
     for (const [part, lane] of this.#lanesOf(fresh)) {
+      this.unissued.count += lane.length;
       const earlier = this.#issuing.get(part) ?? Promise.resolve();
-      const issuing = earlier.then(() =>
-        this.#publishLane(part, this.#missing(lane), this.unissued, { signal, repetition: 0 }),
-      );
+      const issuing = earlier.then(() => {
+        const missing = this.#missing(lane);
+        this.unissued.count -= lane.length - missing.length;
+        return this.#publishLane(part, missing, this.unissued, { signal, repetition: 0 });
+      });
       // Whoever waits for the jobs meets the failure; it must not end the process before.
       issuing.catch(() => undefined);
       this.#issuing.set(part, issuing);
@@ -136,6 +141,7 @@ export class JobIssuer {
     return Map.groupBy(jobs, ({ task }) => this.#parts.get(task.part));
   }
 
+  /** Publishes jobs that are counted as unpublished. */
   async #publishLane(
     part: LimitedPart | undefined,
     jobs: readonly Job[],
@@ -143,7 +149,6 @@ export class JobIssuer {
     { signal, repetition }: { readonly signal: AbortSignal; readonly repetition: number },
   ): Promise<void> {
     const { run, jobs: queue, traces, logger } = this.#deps;
-    unpublished.count += jobs.length;
     const waiting = jobs.values();
     const told = (error: unknown) => {
       unpublished.reason = describeError(error);
