@@ -6,7 +6,7 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { link, readFile, rm, writeFile } from "node:fs/promises";
+import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { PRIVATE_FILE } from "@hone/embedded";
 import type { Project } from "../../project.ts";
 
@@ -17,15 +17,15 @@ const TOKEN = /^[A-Za-z0-9_-]{32}$/;
 export async function httpToken({ tokenFile }: Project): Promise<string> {
   const known = await readToken(tokenFile);
   if (known !== undefined) return known;
-  const beside = `${tokenFile}.${process.pid}`;
-  await rm(beside, { force: true });
+  // A name of this call's own, as a process may ask several times at once.
+  const beside = `${tokenFile}.${process.pid}-${randomBytes(4).toString("hex")}`;
   await writeFile(beside, `${randomBytes(TOKEN_BYTES).toString("base64url")}\n`, { mode: PRIVATE_FILE });
   try {
     // The file is created completely or not at all; if two are created at once, the first one is kept.
-    await rm(tokenFile, { force: true });
-    await link(beside, tokenFile);
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+    await link(beside, tokenFile).catch(async (error: unknown) => {
+      if (!(error instanceof Error && "code" in error && error.code === "EEXIST")) throw error;
+      if ((await readToken(tokenFile)) === undefined) await rename(beside, tokenFile);
+    });
   } finally {
     await rm(beside, { force: true });
   }
