@@ -91,4 +91,15 @@ describe("JobIssuer", () => {
     await eventually("those of the other step", () => issued.published.length === 6);
     assert.ok(isAs(issued.published.slice(3), ["train.2.0.0", "train.2.1.0", "train.2.1.1"]));
   });
+
+  test("publishes the lost job of a part again whose limit it reaches", async () => {
+    using issued = world();
+    const [job] = jobsOf(1);
+    const { signal } = new AbortController();
+    const unpublished = { count: 0, reason: "" };
+    await issued.issuer.publish([job!], unpublished, signal);
+    await issued.issuer.publish([job!], unpublished, signal, 1);
+    assert.deepEqual(issued.published, ["train.1.0.0", "train.1.0.0"]);
+    assert.equal(unpublished.count, 0);
+  });
 });

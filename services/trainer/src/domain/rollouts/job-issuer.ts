@@ -100,6 +100,8 @@ export class JobIssuer {
     repetition = 0,
   ): Promise<void> {
     const missing = this.#missing(jobs);
+    // Those that were lost are not out any more, or they would wait for themselves.
+    this.forget(missing.map(({ slot }) => slot));
     unpublished.count += missing.length;
     const lanes = this.#lanesOf(missing);
     await Promise.all(
