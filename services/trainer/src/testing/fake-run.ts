@@ -3,6 +3,8 @@
 import { type RunConfig, resolveRunConfig } from "@hone/config";
 import { Outcome, type Slot } from "@hone/core";
 import { contextOfTraceparent } from "@hone/telemetry";
+import { batchSlots } from "../domain/rollouts/batch-slots.ts";
+import type { Job } from "../domain/rollouts/jobs.ts";
 import type { ScoredRollout } from "../domain/rollouts/scored-rollout.ts";
 import { type RunRecord, RunStage } from "../domain/run/run-record.ts";
 
@@ -62,4 +64,23 @@ export function testRollout(slot: Slot, changes: Partial<ScoredRollout> = {}): S
     trace: contextOfTraceparent(undefined),
     ...changes,
   };
+}
+
+/** The jobs of two tasks with two rollouts each. @param partOf the part of a mix that a slot is of. */
+export function testJobs(step: number, partOf: (slot: Slot) => string = () => ""): Job[] {
+  return batchSlots("train", step, 2, 2).map((slot) => ({
+    slot,
+    task: {
+      id: "t",
+      environment: "e",
+      environmentSeed: 0n,
+      environmentConfigJson: "",
+      rowJson: "",
+      part: partOf(slot),
+    },
+    cursor: slot.task,
+    sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 8 },
+    lowestVersion: 0,
+    highestVersion: 0,
+  }));
 }

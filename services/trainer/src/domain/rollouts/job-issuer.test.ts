@@ -3,11 +3,9 @@ import { describe, test } from "node:test";
 import { delay, slotKey } from "@hone/core";
 import { silentLogger } from "@hone/telemetry";
 import { eventually } from "@hone/testing";
-import { testConfig, testRun } from "../../testing/fake-run.ts";
+import { testConfig, testJobs, testRun } from "../../testing/fake-run.ts";
 import { MemoryWorld } from "../../testing/memory-world.ts";
-import { batchSlots } from "./batch-slots.ts";
 import { JobIssuer } from "./job-issuer.ts";
-import type { Job } from "./jobs.ts";
 import { RolloutInbox } from "./rollout-inbox.ts";
 import { RolloutTraces } from "./rollout-traces.ts";
 
@@ -44,24 +42,7 @@ describe("JobIssuer", () => {
     });
     return { issuer, published, [Symbol.dispose]: () => stopping.abort() };
   }
-  const jobsOf = (step: number) =>
-    batchSlots("train", step, 2, 2).map(
-      (slot): Job => ({
-        slot,
-        task: {
-          id: "t",
-          environment: "e",
-          environmentSeed: 0n,
-          environmentConfigJson: "",
-          rowJson: "",
-          part: slot.task === 0 ? "slow" : "fast",
-        },
-        cursor: slot.task,
-        sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 8 },
-        lowestVersion: 0,
-        highestVersion: 0,
-      }),
-    );
+  const jobsOf = (step: number) => testJobs(step, ({ task }) => (task === 0 ? "slow" : "fast"));
   const isAs = (published: readonly string[], slots: readonly string[]) =>
     [...published].sort().join() === [...slots].sort().join();
 

@@ -3,13 +3,12 @@ import { describe, test } from "node:test";
 import { delay, type Slot, slotKey } from "@hone/core";
 import { silentLogger } from "@hone/telemetry";
 import { eventually } from "@hone/testing";
-import { testConfig, testRun } from "../../testing/fake-run.ts";
+import { testConfig, testJobs, testRun } from "../../testing/fake-run.ts";
 import { MemoryWorld } from "../../testing/memory-world.ts";
 import { RunReporter } from "../report/run-reporter.ts";
 import { NO_WAIT } from "../report/run-status.ts";
-import { batchSlots } from "./batch-slots.ts";
 import type { OpenRollout, PipelineView } from "./find-cause-of-wait.ts";
-import type { Job, JobQueue } from "./jobs.ts";
+import type { JobQueue } from "./jobs.ts";
 import { RolloutGatherer } from "./rollout-gatherer.ts";
 import { RolloutInbox } from "./rollout-inbox.ts";
 import { RolloutTraces } from "./rollout-traces.ts";
@@ -188,23 +187,7 @@ function gatherFrom({
     silenceMs: SILENCE_MS,
   });
   const reading = gatherer.read();
-  const jobs = batchSlots("train", 1, 2, 2).map(
-    (slot): Job => ({
-      slot,
-      task: {
-        id: "t",
-        environment: "e",
-        environmentSeed: 0n,
-        environmentConfigJson: "",
-        rowJson: "",
-        part: partOf(slot),
-      },
-      cursor: slot.task,
-      sampling: { temperature: 1, topP: 1, topK: 0, maxNewTokens: 8 },
-      lowestVersion: 0,
-      highestVersion: 0,
-    }),
-  );
+  const jobs = testJobs(1, partOf);
   const gathered = gatherer.gather("step 1", jobs, ignore);
   gathered.catch(ignore);
   return {
