@@ -18,7 +18,7 @@ export const measureTraining: MeasurePeers = async (bench) => {
   bench.say(`training on ${size}; PyTorch is compiled first`);
   const shape = ["--shape", "135m", "--rows", String(rows), "--rowTokens", String(tokens)];
   const { precision } = bench;
-  const modes = precision.hone === Quantization.int8 ? ["--int8"] : [];
+  const modes = precision.hone === Quantization.int8 ? ["--int8", "--int8Gradients"] : [];
   await using hone = await Contender.start(honeTraining([...shape, "--loss", "cross_entropy", ...modes]));
   const startTorch = (mode: string) => {
     const args = [bench.model, mode, String(rows), String(tokens), precision.peers] as const;

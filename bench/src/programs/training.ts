@@ -9,7 +9,7 @@
  * the map with the player's place, answered by four tokens. `135m`: the shape of SmolLM2-135M on 4 rows of 256 tokens
  * (--rows, --rowTokens: as many). `0.5b`: that of Qwen2.5-0.5B on 4 rows of 512. With --lora, adapters of this rank on every
  * projection are trained instead of the model. With --int8 the forward pass is in eight bits,
- * with --int8Gradients the gradients of inputs are, too.
+ * with --int8Gradients the gradients of the layers are, too.
  * Threads take a microbatch each, or with --together share each operator; with --spinUs they wait for the next one busily.
  * Prints the effective rate, 6 x parameters x tokens (4 x for those that adapters leave alone), for the tokens of the
  * samples, were they separate, and for those that are computed. With --json it prints `ready`, then answers each line of its input with a round as JSON.

@@ -47,12 +47,7 @@ export {
 } from "./model/parameters.ts";
 export { allocateShared, releaseValues, shareWeights } from "./model/weights-memory.ts";
 export { LARGEST_UNIFORM, massBlocks } from "./probability-mass.ts";
-export {
-  type EightBitTraining,
-  listFed,
-  quantizedLinear,
-  straightThroughLinear,
-} from "./quantization/quantized-linear.ts";
+export { quantizedLinear } from "./quantization/quantized-linear.ts";
 export {
   allocateQuantized,
   listQuantized,
@@ -62,6 +57,7 @@ export {
   quantizeWeights,
   WeightQuantizer,
 } from "./quantization/quantized-weights.ts";
+export { type EightBitTraining, listFed, straightThroughLinear } from "./quantization/straight-through.ts";
 export type { Attend, Decoder, Linear, TokenInput, TransformerInputs, WeightTensors } from "./transformer.ts";
 export {
   buildHead,

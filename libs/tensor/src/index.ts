@@ -53,7 +53,7 @@ export {
 export { QuickGelu, RotaryEmbedding, SimplifiedLayerNormalization } from "./ops/fused.ts";
 export type { GatherOptions } from "./ops/indexing.ts";
 export { Gather, GatherElements, ScatterElements, ScatterND } from "./ops/indexing.ts";
-export { MatMulIntegerToFloat, QuantizeLinear } from "./ops/integer.ts";
+export { MatMulIntegerToFloat, type Quantized, QuantizeLinear } from "./ops/integer.ts";
 export type { FusedMatMulOptions } from "./ops/linalg.ts";
 export { FusedMatMul, Gemm, MatMul } from "./ops/linalg.ts";
 export {

@@ -35,19 +35,20 @@ const SMALLEST_SCALE = 2 ** -100;
 /** Values of a run. Larger matrices are rounded in parts, so that what is between two operators takes little memory. */
 const RUN_VALUES = 2 ** 20;
 
-/** A matrix [out, in] that is quantized; its whole numbers are stored as [in, out], as products read them. */
+/** A matrix [out, in] that is quantized. */
 export interface QuantizedMatrixShape {
   readonly out: number;
   readonly inner: number;
-  /** Whether the matrix is the transpose of the weights. */
-  readonly isTransposed: boolean;
   /** Size of the blocks in which the rows of the matrix, and of what it multiplies, are rotated; 1 = not. */
   readonly block: number;
 }
 
-/** Where the whole numbers [in, out] and the scales [out] of a matrix go. */
+/** Where the whole numbers of a matrix and the scales [out] go. */
 export interface QuantizedTarget {
+  /** [in, out], as products of activations read them. */
   readonly values: Int8Array | Uint8Array;
+  /** [out, in], as products of gradients read them; absent = not wanted. */
+  readonly channels?: Int8Array | Uint8Array | undefined;
   readonly scales: Float32Array;
 }
 
@@ -60,9 +61,8 @@ export class MatrixQuantizer {
     matrix: QuantizedMatrixShape,
     target: QuantizedTarget,
   ): Promise<void> {
-    const { out, inner, isTransposed } = matrix;
-    // Of a transpose, no part of the channels lies in one piece.
-    const most = isTransposed ? out : Math.max(1, Math.floor(RUN_VALUES / inner));
+    const { out, inner } = matrix;
+    const most = Math.max(1, Math.floor(RUN_VALUES / inner));
     for (let first = 0; first < out; first += most) {
       const count = Math.min(most, out - first);
       const rows = weights.subarray(first * inner, (first + count) * inner);
@@ -77,17 +77,18 @@ export class MatrixQuantizer {
 
   async #quantizeChannels(
     data: Float32Array,
-    { out, inner, block, isTransposed }: QuantizedMatrixShape,
+    { out, inner, block }: QuantizedMatrixShape,
     { first, count }: { readonly first: number; readonly count: number },
     target: QuantizedTarget,
   ): Promise<void> {
     const type = target.values instanceof Int8Array ? "int8" : "uint8";
-    const session = await this.#sessionFor(block, isTransposed, type);
-    const blocks = inner / block;
-    const shape = isTransposed ? [blocks, block, count] : [count, blocks, block];
-    const { values, scales } = await session.run({ weights: { dtype: "float32", data, shape } });
-    target.scales.set(scales!.data as Float32Array, first);
-    const rounded = values!.data as Int8Array | Uint8Array;
+    const session = await this.#sessionFor(block, type);
+    const shape = [count, inner / block, block];
+    const outputs = ["values", "scales", ...(target.channels === undefined ? [] : ["channels"])];
+    const found = await session.run({ weights: { dtype: "float32", data, shape } }, outputs);
+    target.scales.set(found.scales!.data as Float32Array, first);
+    target.channels?.set(found.channels!.data as Int8Array | Uint8Array, first * inner);
+    const rounded = found.values!.data as Int8Array | Uint8Array;
     if (count === out) target.values.set(rounded);
     else {
       for (let k = 0; k < inner; k++) {
@@ -96,20 +97,18 @@ export class MatrixQuantizer {
     }
   }
 
-  #sessionFor(block: number, isTransposed: boolean, type: EightBitType): Promise<GraphSession> {
-    const key = `${block} ${isTransposed} ${type}`;
-    const session = this.#sessions.get(key) ?? GraphSession.create(roundingGraph(block, isTransposed, type));
+  #sessionFor(block: number, type: EightBitType): Promise<GraphSession> {
+    const key = `${block} ${type}`;
+    const session = this.#sessions.get(key) ?? GraphSession.create(roundingGraph(block, type));
     this.#sessions.set(key, session);
     return session;
   }
 }
 
-/** Rotates channels, rounds them by scales of their own and puts the summed axis first. */
-function roundingGraph(block: number, isTransposed: boolean, type: EightBitType): Graph {
+/** Rotates channels and rounds them by scales of their own. */
+function roundingGraph(block: number, type: EightBitType): Graph {
   const graph = new Graph("rounding");
-  const shape = isTransposed ? ["blocks", block, "out"] : ["out", "blocks", block];
-  const weights = graph.input("weights", "float32", shape);
-  const channels = isTransposed ? Transpose(weights, [2, 0, 1]) : weights;
+  const channels = graph.input("weights", "float32", ["out", "blocks", block]);
   const rotation = graph.constant("float32", hadamardMatrix(block), [block, block]);
   const inner = multiplyDims(block, "blocks");
   const rotated = Reshape(block === 1 ? channels : MatMul(channels, rotation), ["out", inner]);
@@ -118,7 +117,9 @@ function roundingGraph(block: number, isTransposed: boolean, type: EightBitType)
   const sum = Reshape(ReduceSum(rotated, { axes: [1] }), ["out"]);
   const scales = Add(Max(Div(largest, LARGEST_QUANTIZED), SMALLEST_SCALE), Sub(sum, sum));
   const zeros = ExpandLike(graph.constant(type, [type === "uint8" ? UINT8_ZERO : 0]), scales);
-  graph.output("values", Transpose(QuantizeLinear(rotated, scales, zeros, 0), [1, 0]));
+  const rounded = QuantizeLinear(rotated, scales, zeros, 0);
+  graph.output("channels", rounded);
+  graph.output("values", Transpose(rounded, [1, 0]));
   graph.output("scales", scales);
   return graph;
 }

@@ -25,32 +25,30 @@ export interface QuantizedParameter extends QuantizedMatrixShape {
   /** Names of the whole numbers [in, out] and of the scales [out]. */
   readonly values: string;
   readonly scales: string;
+  /** Name of the same whole numbers as [out, in], by which gradients are multiplied: for y = x W^T, dx = dy W. Absent = not wanted. */
+  readonly channels?: string;
 }
 
 /** The one projection whose inputs, averages of values, have no large channels. */
 const UNROTATED = "self_attn.o_proj.weight";
 
-/** The matrices that are quantized: those of the layers, and that of the head, which may be the embedding too. */
-export function listQuantized(spec: ModelSpec): QuantizedParameter[] {
+/**
+ * The matrices that are quantized: those of the layers, and that of the head, which may be the embedding too.
+ * @param hasGradients whether gradients are multiplied by those of the layers. @default false
+ */
+export function listQuantized(spec: ModelSpec, hasGradients = false): QuantizedParameter[] {
   const head = headParameter(spec);
   return listParameters(spec)
     .filter(({ name, kind }) => name === head || isMatrix(kind))
     .map(({ name, shape }) => {
       const [out, inner] = shape as readonly [number, number];
       const block = name.endsWith(UNROTATED) ? 1 : rotationBlock(inner);
-      const names = { values: `${name}.quantized`, scales: `${name}.scales` };
-      return { source: name, isTransposed: false, out, inner, block, ...names };
-    });
-}
-
-/** The transposes of the layers' matrices, by which gradients are multiplied: for y = x W^T, dx = dy W. */
-export function listTransposed(spec: ModelSpec): QuantizedParameter[] {
-  return listParameters(spec)
-    .filter(({ name, kind }) => layerOf(name) !== undefined && isMatrix(kind))
-    .map(({ name, shape }) => {
-      const [inner, out] = shape as readonly [number, number];
-      const names = { values: `${name}.transposed.quantized`, scales: `${name}.transposed.scales` };
-      return { source: name, isTransposed: true, out, inner, block: rotationBlock(inner), ...names };
+      const names = {
+        values: `${name}.quantized`,
+        scales: `${name}.scales`,
+        ...(hasGradients && layerOf(name) !== undefined && { channels: `${name}.quantized_channels` }),
+      };
+      return { source: name, out, inner, block, ...names };
     });
 }
 
@@ -89,9 +87,11 @@ export function allocateQuantized(
   allocate: (bytes: number) => ArrayBuffer | SharedArrayBuffer,
 ): QuantizedMatrices {
   const made: QuantizedMatrices = {};
-  for (const { values, scales, out, inner } of parameters) {
-    const buffer = allocate(out * inner);
-    made[values] = type === "int8" ? new Int8Array(buffer) : new Uint8Array(buffer);
+  for (const { values, scales, channels, out, inner } of parameters) {
+    for (const name of channels === undefined ? [values] : [values, channels]) {
+      const buffer = allocate(out * inner);
+      made[name] = type === "int8" ? new Int8Array(buffer) : new Uint8Array(buffer);
+    }
     made[scales] = new Float32Array(allocate(out * Float32Array.BYTES_PER_ELEMENT));
   }
   return made;
@@ -106,7 +106,7 @@ export function allocateQuantized(
 export class WeightQuantizer {
   readonly #target: QuantizedMatrices;
   readonly #parameters: readonly QuantizedParameter[];
-  readonly #bySource: ReadonlyMap<string, readonly QuantizedParameter[]>;
+  readonly #bySource: ReadonlyMap<string, QuantizedParameter>;
   readonly #matrices = new MatrixQuantizer();
   #isSound = true;
 
@@ -114,7 +114,7 @@ export class WeightQuantizer {
   constructor(target: QuantizedMatrices, parameters: readonly QuantizedParameter[]) {
     this.#target = target;
     this.#parameters = parameters;
-    this.#bySource = Map.groupBy(parameters, ({ source }) => source);
+    this.#bySource = new Map(parameters.map((parameter) => [parameter.source, parameter]));
   }
 
   /** Quantizes a whole model. */
@@ -123,19 +123,21 @@ export class WeightQuantizer {
     this.finish();
   }
 
-  /** Quantizes a parameter as often as it is wanted, which may be never. */
+  /** Quantizes a parameter, if it is one of those that are quantized. */
   async take(name: string, values: Float32Array): Promise<void> {
-    const parameters = this.#bySource.get(name);
-    if (parameters === undefined) {
+    const parameter = this.#bySource.get(name);
+    if (parameter === undefined) {
       this.#isSound &&= areFinite(values);
       return;
     }
-    for (const parameter of parameters) {
-      const matrix = this.#target[parameter.values] as Int8Array | Uint8Array;
-      const scales = this.#scalesOf(parameter);
-      await this.#matrices.quantize(values, parameter, { values: matrix, scales });
-      this.#isSound &&= areFinite(scales);
-    }
+    const { channels } = parameter;
+    const scales = this.#scalesOf(parameter);
+    await this.#matrices.quantize(values, parameter, {
+      values: this.#matrixOf(parameter.values),
+      channels: channels === undefined ? undefined : this.#matrixOf(channels),
+      scales,
+    });
+    this.#isSound &&= areFinite(scales);
   }
 
   /** Call it after the last parameter of a model. Then those of another version may be taken. */
@@ -146,6 +148,10 @@ export class WeightQuantizer {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#matrices.release();
+  }
+
+  #matrixOf(name: string): Int8Array | Uint8Array {
+    return this.#target[name] as Int8Array | Uint8Array;
   }
 
   #scalesOf({ scales }: QuantizedParameter): Float32Array {

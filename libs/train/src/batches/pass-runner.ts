@@ -153,10 +153,13 @@ function quantizedFeeds(
   quantized: QuantizedMatrices,
 ): Record<string, Feed> {
   const feeds: Record<string, Feed> = {};
-  for (const { values, scales, inner, out } of parameters) {
-    const data = quantized[values]!;
-    const dtype = data instanceof Int8Array ? "int8" : "uint8";
-    feeds[values] = { dtype, data, shape: [inner, out] };
+  const feedMatrix = (name: string, shape: readonly number[]) => {
+    const data = quantized[name]!;
+    feeds[name] = { dtype: data instanceof Int8Array ? "int8" : "uint8", data, shape };
+  };
+  for (const { values, scales, channels, inner, out } of parameters) {
+    feedMatrix(values, [inner, out]);
+    if (channels !== undefined) feedMatrix(channels, [out, inner]);
     feeds[scales] = { dtype: "float32", data: quantized[scales]!, shape: [out] };
   }
   return feeds;

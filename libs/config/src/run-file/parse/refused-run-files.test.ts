@@ -105,6 +105,13 @@ describe("run files with a wrong key", () => {
       /false, as training computes in float32/,
     ],
     [
+      "gradients in eight bits over more tokens than 32 bits can add up",
+      "trainer: {",
+      "trainer: { engine: { kind: onnx, quantization: int8, quantizedGradients: true, microbatchTokens: 65537 },",
+      "trainer.engine.microbatchTokens",
+      /at most 65536 with quantizedGradients/,
+    ],
+    [
       "a critic whose values nothing reads",
       "trainer: {",
       "trainer: { critic: {},",

@@ -217,6 +217,9 @@ function* asynchronyContradictions({ rollout, algorithm, trainer }: Checked): Ge
   }
 }
 
+/** Sums of more products of two numbers of eight bits might not fit into 32 bits. */
+const MAX_QUANTIZED_TOKENS = 65_536;
+
 function* quantizationContradictions(run: Checked): Generator<Contradiction> {
   const { engine } = run.trainer;
   if (
@@ -226,6 +229,13 @@ function* quantizationContradictions(run: Checked): Generator<Contradiction> {
   ) {
     const why = "as training computes in float32";
     yield { path: ["trainer", "engine", "quantizedGradients"], allowed: `false, ${why}` };
+  }
+  if (engine.kind === "onnx" && engine.quantizedGradients && engine.microbatchTokens > MAX_QUANTIZED_TOKENS) {
+    const why = "as gradients in eight bits are added up over the tokens of a pass in 32 bits";
+    yield {
+      path: ["trainer", "engine", "microbatchTokens"],
+      allowed: `at most ${MAX_QUANTIZED_TOKENS} with quantizedGradients, ${why}`,
+    };
   }
 }
 
