@@ -51,8 +51,10 @@ if (values.model === undefined || values.state === undefined) {
 const folders = new RunFolders(values.state, "bench");
 const { spec, companions, origin } = await inspectModel(values.model);
 const quantization = values.quantization as Quantization;
+/** With int8 all that can be is computed in eight bits. */
+const hasQuantizedGradients = quantization === Quantization.int8;
 const extent = {
-  quantizedCopies: quantization === Quantization.none ? 0 : 1,
+  quantizedCopies: hasQuantizedGradients ? 2 : 0,
   threads: availableParallelism(),
   rowTokens: Number(values.longest),
   microbatchTokens: DEFAULT_MICROBATCH_TOKENS,
@@ -68,6 +70,7 @@ const engine = new OnnxTrainingEngine({
   recomputedLayers: plan.recomputedLayers,
   reservedBytes: plan.reservedBytes,
   quantization,
+  hasQuantizedGradients,
 });
 await engine.initialise();
 /** The last state with the optimizer. */
