@@ -28,9 +28,14 @@ import { hadamardMatrix } from "./rotation.ts";
 /** The largest quantized value. -128 is not used, so that the range is symmetric. */
 export const LARGEST_QUANTIZED = 127;
 /** What stands for 0 in a uint8. */
-export const UINT8_ZERO = 128;
+const UINT8_ZERO = 128;
 /** The smallest scale, so that zeros are not divided by zero. */
 const SMALLEST_SCALE = 2 ** -100;
+
+/** What stands for 0 in a type. */
+export function zeroPointOf(type: EightBitType): number {
+  return type === "uint8" ? UINT8_ZERO : 0;
+}
 
 /** Values of a run. Larger matrices are rounded in parts, so that what is between two operators takes little memory. */
 const RUN_VALUES = 2 ** 20;
@@ -116,7 +121,7 @@ function roundingGraph(block: number, type: EightBitType): Graph {
   // The largest value may hide a NaN, which a sum does not.
   const sum = Reshape(ReduceSum(rotated, { axes: [1] }), ["out"]);
   const scales = Add(Max(Div(largest, LARGEST_QUANTIZED), SMALLEST_SCALE), Sub(sum, sum));
-  const zeros = ExpandLike(graph.constant(type, [type === "uint8" ? UINT8_ZERO : 0]), scales);
+  const zeros = ExpandLike(graph.constant(type, [zeroPointOf(type)]), scales);
   const rounded = QuantizeLinear(rotated, scales, zeros, 0);
   graph.output("channels", rounded);
   graph.output("values", Transpose(rounded, [1, 0]));

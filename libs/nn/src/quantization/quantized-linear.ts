@@ -22,7 +22,7 @@ import {
   type Tensor,
 } from "@hone/tensor";
 import type { Linear } from "../transformer.ts";
-import { LARGEST_QUANTIZED, UINT8_ZERO } from "./matrix-quantizer.ts";
+import { LARGEST_QUANTIZED, zeroPointOf } from "./matrix-quantizer.ts";
 import type { QuantizedParameter } from "./quantized-weights.ts";
 import { hadamardMatrix } from "./rotation.ts";
 
@@ -74,7 +74,7 @@ export class QuantizedProducts {
     const { values, scales, parameter } = this.#matrixOf(name);
     const rows = this.#rounded.get(x) ?? this.#quantizeRows(this.#rotate(x, parameter.block));
     this.#rounded.set(x, rows);
-    return this.#multiplyRows(rows, { values, scale: scales, zeroPoint: zeroOf(this.#graph, this.#type) });
+    return multiplyRows(rows, operand(values, scales));
   }
 
   /** g W for gradients g [..., out], by the same whole numbers; the parameter has `channels`. */
@@ -83,12 +83,8 @@ export class QuantizedProducts {
     const { channels, out, inner, block } = parameter;
     const values = this.#channels.get(name) ?? this.#declare(channels!, this.#type, [out, inner]);
     this.#channels.set(name, values);
-    const right = {
-      values,
-      scale: this.#graph.scalar("float32", 1),
-      zeroPoint: zeroOf(this.#graph, this.#type),
-    };
-    return this.#rotate(this.#multiplyRows(this.#quantizeRows(Mul(gradient, scales)), right), block);
+    const rows = this.#quantizeRows(Mul(gradient, scales));
+    return this.#rotate(multiplyRows(rows, operand(values)), block);
   }
 
   /** Multiplies each block of the rows of x [..., K] by the rotation, which is its own inverse. */
@@ -132,24 +128,25 @@ export class QuantizedProducts {
   /** A zero point for each row. */
   #zerosFor(perRow: Tensor): Tensor {
     const size = formatShape(perRow.shape);
-    const found = this.#zeros.get(size) ?? ExpandLike(this.#graph.constant("uint8", [UINT8_ZERO]), perRow);
+    const found =
+      this.#zeros.get(size) ?? ExpandLike(this.#graph.constant("uint8", [zeroPointOf("uint8")]), perRow);
     this.#zeros.set(size, found);
     return found;
   }
+}
 
-  #multiplyRows({ values, scales }: QuantizedRows, right: Quantized): Tensor {
-    const left = {
-      values,
-      scale: this.#graph.scalar("float32", 1),
-      zeroPoint: zeroOf(this.#graph, "uint8"),
-    };
-    return Mul(MatMulIntegerToFloat(left, right), scales);
-  }
+function multiplyRows({ values, scales }: QuantizedRows, right: Quantized): Tensor {
+  return Mul(MatMulIntegerToFloat(operand(values), right), scales);
+}
+
+/** Whole numbers as an operand of a product. @param scale of its columns. @default 1 */
+export function operand(values: Tensor, scale = values.graph.scalar("float32", 1)): Quantized {
+  return { values, scale, zeroPoint: zeroOf(values.graph, values.dtype as EightBitType) };
 }
 
 /** What stands for 0 in a type. */
 export function zeroOf(graph: Graph, type: EightBitType): Tensor {
-  return graph.scalar(type, type === "uint8" ? UINT8_ZERO : 0);
+  return graph.scalar(type, zeroPointOf(type));
 }
 
 /** [..., K] -> [all, K] */

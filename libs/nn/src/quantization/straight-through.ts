@@ -22,7 +22,7 @@ import {
 import type { ModelSpec } from "../model/model-spec.ts";
 import type { Linear, WeightTensors } from "../transformer.ts";
 import { LARGEST_QUANTIZED } from "./matrix-quantizer.ts";
-import { asRows, QuantizedProducts, zeroOf } from "./quantized-linear.ts";
+import { asRows, operand, QuantizedProducts, zeroOf } from "./quantized-linear.ts";
 import { listQuantized, type QuantizedParameter } from "./quantized-weights.ts";
 
 /** How training computes in eight bits. */
@@ -84,17 +84,12 @@ function channelProducts(type: EightBitType): (gradient: Tensor, x: Tensor) => T
   // Projections that read the same rows share their rounding.
   const rounded = new Map<Tensor, QuantizedChannels>();
   return function multiplyChannels(gradient, x) {
-    const { graph } = x;
     const left = quantizeChannels(asRows(gradient), "uint8");
     const right = rounded.get(x) ?? quantizeChannels(asRows(x), type);
     rounded.set(x, right);
     const product = MatMulIntegerToFloat(
-      {
-        values: Transpose(left.values, [1, 0]),
-        scale: graph.scalar("float32", 1),
-        zeroPoint: zeroOf(graph, "uint8"),
-      },
-      { values: right.values, scale: Reshape(right.scales, [-1]), zeroPoint: zeroOf(graph, type) },
+      operand(Transpose(left.values, [1, 0])),
+      operand(right.values, Reshape(right.scales, [-1])),
     );
     return Mul(product, Reshape(left.scales, [-1, 1]));
   };

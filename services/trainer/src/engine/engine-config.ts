@@ -50,7 +50,7 @@ export interface OnnxEngineConfig extends EngineConfig {
   readonly recomputedLayers?: number;
   /** How the products of the forward pass are computed. @default none: in float32 */
   readonly quantization?: Quantization;
-  /** Whether the layers compute the gradients of their inputs in eight bits, too. @default false */
+  /** Whether the layers compute their gradients in eight bits, too. @default false */
   readonly hasQuantizedGradients?: boolean;
   /** What a training session takes before its first pass, see `TrainingPlan`; default 0. */
   readonly reservedBytes?: number;

@@ -21,6 +21,8 @@ import { ofSchedule } from "./schedule-contradictions.ts";
 
 /** The trainer holds all episodes of a step in memory, and the queue all jobs of a step. */
 export const MAX_ROLLOUTS_PER_STEP = 50_000;
+/** Tokens of a microbatch whose gradients are products in eight bits: the sums of more may not fit into 32 bits. */
+const MAX_QUANTIZED_TOKENS = 65_536;
 /** Held-out tasks of one evaluation, each played with sampling and greedily. */
 export const MAX_EVAL_TASKS = 20_000;
 
@@ -217,20 +219,14 @@ function* asynchronyContradictions({ rollout, algorithm, trainer }: Checked): Ge
   }
 }
 
-/** Sums of more products of two numbers of eight bits might not fit into 32 bits. */
-const MAX_QUANTIZED_TOKENS = 65_536;
-
 function* quantizationContradictions(run: Checked): Generator<Contradiction> {
   const { engine } = run.trainer;
-  if (
-    engine.kind === "onnx" &&
-    engine.quantizedGradients &&
-    trainingQuantization(run) === Quantization.none
-  ) {
+  if (engine.kind !== "onnx" || !engine.quantizedGradients) return;
+  if (trainingQuantization(run) === Quantization.none) {
     const why = "as training computes in float32";
     yield { path: ["trainer", "engine", "quantizedGradients"], allowed: `false, ${why}` };
   }
-  if (engine.kind === "onnx" && engine.quantizedGradients && engine.microbatchTokens > MAX_QUANTIZED_TOKENS) {
+  if (engine.microbatchTokens > MAX_QUANTIZED_TOKENS) {
     const why = "as gradients in eight bits are added up over the tokens of a pass in 32 bits";
     yield {
       path: ["trainer", "engine", "microbatchTokens"],
