@@ -6,15 +6,22 @@
  *     of 0.85 s, and with a long tail one of 4.5 s, the longest tail that such a distribution has at this mean.
  * Y3: the limit is the rate on the lake as it is: no rollout waits for a tool there.
  * Y4: beside each rate with tools stands what the simulation says (npm run simulate), of the turns that the run played and the groups
- *     that it could learn from, and of times measured without it: of a turn among many and of one among few on the lake as it is, and
- *     of training in the synchronous run. Runs with a long tail differ by themselves; how good the simulation is shows without it.
+ *     that it could learn from, and of times measured without it: of turns among many and among few on the lake as it is, and of
+ *     training in the synchronous run. Runs with a long tail differ by themselves; how good the simulation is shows without it.
  */
 
 import { lakeRun, runToEnd, startStack, type TestStack } from "@hone/integration-tests/support";
 import { MetricName } from "@hone/telemetry";
 import { measured, type Row, type Section } from "../report/report.ts";
 import type { BenchSettings } from "../section.ts";
-import { keptTurnCounts, type SimulatedRate, simulateMeasured } from "../simulate/like-measured.ts";
+import {
+  keptTurnCounts,
+  type PlayedStep,
+  type SimulatedRate,
+  simulateMeasured,
+  type TurnTimes,
+  turnTimesOf,
+} from "../simulate/like-measured.ts";
 
 interface World {
   readonly name: string;
@@ -28,8 +35,8 @@ const PLAIN: World = { name: "lake", steps: [6, 14] };
 /** Y2 */
 const EVEN_TOOLS: World = { name: "even-tools", tool: { meanMs: 300, sigma: 0.5 }, steps: [3, 8] };
 const TOOLS: World = { name: "tools", tool: { meanMs: 300, sigma: 2.326 }, steps: [3, 8] };
-/** Y4: so few rollouts at once that no turn waits for another one. */
-const FEW: World = { name: "few", steps: [2, 6] };
+/** Y4: so few rollouts at once that hardly a turn shares its messages, or the engine's steps, with another one. */
+const FEW: World = { name: "few", steps: [4, 12] };
 const FEW_SHAPE = { tasksPerStep: 1, minibatches: 1, warmStartTasks: 32, evalTasks: 1 };
 const STALENESS = [0, 1, 2, 4];
 const SHAPE = { tasksPerStep: 32, minibatches: 8, warmStartTasks: 300, evalTasks: 1 };
@@ -61,18 +68,17 @@ export async function measureAsynchrony(settings: BenchSettings): Promise<Sectio
   const rows: Row[] = [];
   settings.say("asynchrony: a turn among few");
   const few = await ratesOf(stack, FEW, 0, settings.isQuick, FEW_SHAPE);
-  const fewTurnMs = few.rolloutMs / (await longestTurns(stack, few.runId));
-  let plain: Rates | undefined;
+  let turn: TurnTimes | undefined;
   for (const world of [PLAIN, EVEN_TOOLS, TOOLS]) {
     let synchronous: Rates | undefined;
     for (const maxStaleness of settings.isQuick ? STALENESS.slice(0, 2) : STALENESS) {
       settings.say(`asynchrony: ${world.name}, maxStaleness ${maxStaleness}`);
       const rates = await ratesOf(stack, world, maxStaleness, settings.isQuick);
       synchronous ??= rates;
-      plain ??= rates;
+      turn ??= turnTimesOf(await playedStep(stack, few), await playedStep(stack, rates));
       const simulated =
         world.tool &&
-        (await simulatedRate(stack, world, { plain, fewTurnMs, synchronous, rates }, maxStaleness, settings));
+        (await simulatedRate(stack, world, { turn, synchronous, rates }, maxStaleness, settings));
       rows.push(rowOf(world, maxStaleness, rates, { synchronous, simulated }));
     }
   }
@@ -109,19 +115,17 @@ function rowOf(
 async function simulatedRate(
   { stateFolder }: TestStack,
   { tool, steps: [warmSteps, steps] }: World,
-  measured: Readonly<Record<"plain" | "synchronous" | "rates", Rates>> & { readonly fewTurnMs: number },
+  measured: { readonly turn: TurnTimes; readonly synchronous: Rates; readonly rates: Rates },
   maxStaleness: number,
   { isQuick }: BenchSettings,
 ): Promise<SimulatedRate> {
-  const { plain, fewTurnMs, synchronous, rates } = measured;
-  const turnMs = plain.rolloutMs / plain.turns;
+  const { turn, synchronous, rates } = measured;
   const groupMs = synchronous.trainMs / Math.max(1, synchronous.usedGroups);
   const parts = {
     groupsPerStep: (isQuick ? QUICK_SHAPE : SHAPE).tasksPerStep,
     groupSize: GROUP_SIZE,
     turnCounts: (await keptTurnCounts(stateFolder, rates.runId)).flat(),
-    turnMs,
-    turnLatencyMs: Math.max(0, fewTurnMs - GROUP_SIZE * turnMs),
+    turn,
     trainMs: groupMs * rates.usedGroups + synchronous.commitMs,
     tool: tool!,
     deadlineMs: DEADLINE_MS,
@@ -129,10 +133,12 @@ async function simulatedRate(
   return simulateMeasured(parts, maxStaleness, isQuick ? QUICK_STEPS : { warmSteps, steps });
 }
 
-/** Turns of the longest rollout of a step, on average. */
-async function longestTurns({ stateFolder }: TestStack, runId: string): Promise<number> {
+async function playedStep(
+  { stateFolder }: TestStack,
+  { runId, rolloutMs, turns }: Rates,
+): Promise<PlayedStep> {
   const steps = await keptTurnCounts(stateFolder, runId);
-  return sum(steps.map((turns) => Math.max(...turns))) / steps.length;
+  return { rolloutMs, turns, longest: sum(steps.map((each) => Math.max(...each))) / steps.length };
 }
 
 async function ratesOf(

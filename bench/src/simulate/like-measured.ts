@@ -7,16 +7,30 @@ import { gunzip } from "node:zlib";
 import { type Draw, logNormal } from "./distributions.ts";
 import { type Simulation, simulate } from "./pipeline.ts";
 
+/**
+ * What a turn takes on a machine that plays b rollouts at once: `baseMs + b * perRolloutMs`. Messages, and the steps of the engine,
+ * cost the machine more for each turn the fewer turns share them.
+ */
+export interface TurnTimes {
+  readonly baseMs: number;
+  readonly perRolloutMs: number;
+}
+
+/** What a synchronous run took for its rollouts: means of a step. */
+export interface PlayedStep {
+  readonly rolloutMs: number;
+  readonly turns: number;
+  /** Turns of the longest rollout. */
+  readonly longest: number;
+}
+
 /** The parts of a run that were measured. */
 export interface MeasuredParts {
   readonly groupsPerStep: number;
   readonly groupSize: number;
   /** Turns of rollouts, as they were played. */
   readonly turnCounts: readonly number[];
-  /** Time that the machine takes for a turn while it plays many rollouts at once. */
-  readonly turnMs: number;
-  /** Time that a turn takes however idle the machine is: messages, and the steps of the engine one after the other. */
-  readonly turnLatencyMs: number;
+  readonly turn: TurnTimes;
   /** Time of a step's training and commit. */
   readonly trainMs: number;
   /** Time of a turn's tool: mean, and standard deviation of its logarithm. */
@@ -43,18 +57,16 @@ export interface SimulatedRate {
 }
 
 export function simulateMeasured(
-  { turnCounts, turnMs, turnLatencyMs, trainMs, tool, ...shape }: MeasuredParts,
+  { turnCounts, turn, trainMs, tool, ...shape }: MeasuredParts,
   maxStaleness: number,
   { warmSteps, steps }: Omit<Simulation, "seed">,
 ): SimulatedRate {
   const turns: Draw = (random) => random.pick(turnCounts);
-  const drawTool = logNormal(tool.meanMs, tool.sigma);
-  // Another wait in which the machine is free for others.
-  const toolMs: Draw = (random) => drawTool(random) + turnLatencyMs;
+  const toolMs = logNormal(tool.meanMs, tool.sigma);
   const workload = { ...shape, turns, tokens: () => 1, toolMs, concurrency: CONCURRENCY };
   const cluster = {
     replicas: 1,
-    engine: { baseMs: 0, perSequenceMs: turnMs },
+    engine: { baseMs: turn.baseMs, perSequenceMs: turn.perRolloutMs },
     trainMs,
     publishMs: 0,
     shareWhileTraining: SHARE,
@@ -71,6 +83,19 @@ export function simulateMeasured(
     low: rates[outside]!,
     high: rates[SIMULATIONS - 1 - outside]!,
   };
+}
+
+/**
+ * The times of a turn, from two synchronous runs without tools whose steps differ in size. While no rollout waits for a tool, a step takes
+ * the longest rollout's turns times the base, and every turn's share. Times that fit no such machine give no base.
+ */
+export function turnTimesOf(few: PlayedStep, many: PlayedStep): TurnTimes {
+  const perRolloutMs =
+    (many.rolloutMs * few.longest - few.rolloutMs * many.longest) /
+    (many.turns * few.longest - few.turns * many.longest);
+  const baseMs = (few.rolloutMs - few.turns * perRolloutMs) / few.longest;
+  const fits = perRolloutMs > 0 && baseMs >= 0;
+  return fits ? { baseMs, perRolloutMs } : { baseMs: 0, perRolloutMs: many.rolloutMs / many.turns };
 }
 
 /** The turns of every rollout that a run kept (docs/replay.md), by step. */
