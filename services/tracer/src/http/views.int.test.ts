@@ -83,7 +83,12 @@ describe("the page's views in a browser", { timeout: 240_000, skip }, () => {
     await page.waitForURL(/eval\.40\.5\.1\?turn=1$/);
     await page.locator("#turn-1[data-found]").waitFor();
     await open(`${RUN}?q=!!`);
-    await page.getByText("the query has no word that must occur").waitFor();
+    const refusal = page.getByText("the query has no word that must occur");
+    await refusal.waitFor();
+    const refusedAgain = page.waitForResponse((response) => response.status() === 400);
+    await views.changeRun();
+    await refusedAgain;
+    assert.ok(await refusal.isVisible());
     views.complaints.splice(
       0,
       views.complaints.length,

@@ -21,11 +21,11 @@ import {
   RolloutRewardsSchema,
 } from "@hone/proto-gen/judge";
 import { EpisodeSchema, ScoredEpisodeSchema } from "@hone/proto-gen/rollout";
-import { ControlReplySchema, ControlRequestSchema } from "@hone/proto-gen/run";
+import { ControlReplySchema, ControlRequestSchema, RunPhase } from "@hone/proto-gen/run";
 import { launchChromium } from "@hone/testing/chromium";
 import type { BrowserContext, Page } from "playwright-core";
 import { chatEpisode } from "./chat-episode.ts";
-import { publishSampleRun } from "./sample-run.ts";
+import { publishSampleRun, publishState } from "./sample-run.ts";
 import { startStack, type TracerStack } from "./stack.ts";
 
 export const TOKEN = "the-token-of-the-page-0123456789";
@@ -62,6 +62,8 @@ export interface ViewsStack extends AsyncDisposable {
   readonly asked: string[];
   /** Goes to a place of the page. */
   open(place: string): Promise<unknown>;
+  /** Tells the page that the run of {@link RUN} has changed, so that it refreshes what it shows. */
+  changeRun(): Promise<void>;
   /** Evaluates an expression in the page; a text, as the compiler does not know the DOM here. */
   look<Value>(expression: string, of?: Page): Promise<Value>;
 }
@@ -97,6 +99,7 @@ export async function startViews(chromium: string): Promise<ViewsStack> {
     complaints,
     asked,
     open: (place) => page.goto(`${url}${place}`),
+    changeRun: () => publishState(stack.bus, stack.run, RunPhase.ROLLOUT),
     look: async <Value>(expression: string, of: Page = page) => (await of.evaluate(expression)) as Value,
     async [Symbol.asyncDispose]() {
       await browser.close();

@@ -101,8 +101,8 @@ export function rolloutsTable({ runId, signal }: RolloutsTableOptions): Rollouts
         : "No rollouts yet. They appear when they have been scored.";
   };
 
-  const reload = async () => {
-    keepInAddress(query());
+  /** Shows the first page, or why there is none, such as a search that is refused. */
+  const show = async () => {
     try {
       await loadFirst();
       problem.hidden = true;
@@ -111,6 +111,10 @@ export function rolloutsTable({ runId, signal }: RolloutsTableOptions): Rollouts
       problem.textContent = error instanceof Error ? error.message : String(error);
       problem.hidden = false;
     }
+  };
+  const reload = () => {
+    keepInAddress(query());
+    return show();
   };
 
   const refreshTotal = async () => {
@@ -149,7 +153,7 @@ export function rolloutsTable({ runId, signal }: RolloutsTableOptions): Rollouts
     element,
     ready: shown,
     async refresh() {
-      if (pages <= 1) await loadFirst();
+      if (pages <= 1) await show();
     },
     refreshTotal,
   };
