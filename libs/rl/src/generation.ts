@@ -49,6 +49,9 @@ export const Quantization = {
 } as const;
 export type Quantization = (typeof Quantization)[keyof typeof Quantization];
 
+/** Most tokens of a training pass with gradients in eight bits, which are added up over its tokens in 32 bits. */
+export const MAX_QUANTIZED_TOKENS = 65_536;
+
 /** N tokens that one model call sampled. */
 export interface Generation {
   /** [N] every sampled token in order, the stop token included. */

@@ -100,7 +100,14 @@ export {
   UserCurriculumError,
 } from "./curriculum.ts";
 export { BrokenRecordError } from "./errors.ts";
-export { FinishReason, type Generation, OnNewVersion, Quantization, readFinishReason } from "./generation.ts";
+export {
+  FinishReason,
+  type Generation,
+  MAX_QUANTIZED_TOKENS,
+  OnNewVersion,
+  Quantization,
+  readFinishReason,
+} from "./generation.ts";
 export { canonicalJson } from "./ledger/canonical-json.ts";
 export {
   CHAIN_FORMAT,

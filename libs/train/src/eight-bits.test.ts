@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { initialiseWeights, resolveModelSpec, shareWeights } from "@hone/nn";
+import { MAX_QUANTIZED_TOKENS } from "@hone/rl";
 import { exactEightBitType } from "@hone/tensor";
 import type { TrainingSample } from "./batches/microbatch.ts";
 import { GradientRunner, type RunnerOptions } from "./gradient-runner.ts";
@@ -106,5 +107,25 @@ describe("GradientRunner in eight bits", () => {
     await runner.close();
     assert.deepEqual(again.scores, before.scores);
     assert.notDeepEqual(other.scores, before.scores);
+  });
+
+  test("refuses a sample over whose tokens gradients in eight bits cannot be added up", async () => {
+    const [first] = samples;
+    const length = MAX_QUANTIZED_TOKENS + 2; // the last token is not computed
+    const tokenIds = new Array<number>(length).fill(1);
+    const lossMask = tokenIds.map((_, at) => (at >= length - first!.weights.length ? 1 : 0));
+    const runner = new GradientRunner(spec, {
+      maxRowTokens: 64,
+      maxMicrobatchTokens: 64,
+      eightBits: withGradients,
+    });
+    try {
+      await assert.rejects(runner.differentiate(weights, [{ ...first!, tokenIds, lossMask }], objective), {
+        code: "TRAINING_INPUT",
+        message: /a pass of 65537 tokens, .* at most 65536/,
+      });
+    } finally {
+      await runner.close();
+    }
   });
 });

@@ -15,7 +15,7 @@ import {
   WeightQuantizer,
   type Weights,
 } from "@hone/nn";
-import type { MaskedTokens } from "@hone/rl";
+import { MAX_QUANTIZED_TOKENS, type MaskedTokens } from "@hone/rl";
 import type { SessionOptions } from "@hone/tensor";
 import type { Microbatch, PackingLimits, TrainingSample } from "./batches/microbatch.ts";
 import { type PassResult, PassRunner } from "./batches/pass-runner.ts";
@@ -31,6 +31,7 @@ import {
   type ScoringOptions,
   takeScores,
 } from "./batches/plan-passes.ts";
+import { TrainingInputError } from "./errors.ts";
 import { ThreadSharing, usualRowPieces } from "./graph/training-memory.ts";
 import { UpdateThreads } from "./update/update-threads.ts";
 
@@ -78,6 +79,7 @@ export class GradientRunner {
   /** What the last call quantized of its weights, and what quantizes them. */
   readonly #quantized: QuantizedMatrices | undefined;
   readonly #quantizer: WeightQuantizer | undefined;
+  readonly #hasQuantizedGradients: boolean;
   readonly #executor: PassRunner | PassThreads;
 
   constructor(spec: ModelSpec, options: RunnerOptions) {
@@ -90,6 +92,7 @@ export class GradientRunner {
     const maxTokens = Math.max(options.maxRowTokens, options.maxMicrobatchTokens);
     const { headChunkValues, recomputedLayers = 0, reservedBytes = 0 } = options;
     const { eightBits } = options;
+    this.#hasQuantizedGradients = eightBits?.hasGradients ?? false;
     if (eightBits !== undefined) {
       const fed = listFed(spec, eightBits);
       this.#quantized = allocateQuantized(fed, eightBits.type, (bytes) => new SharedArrayBuffer(bytes));
@@ -120,6 +123,7 @@ export class GradientRunner {
   /**
    * Computes loss and gradients of an objective over all samples together.
    * @param beside samples with an objective of their own, whose loss is added; default none.
+   * @throws TrainingInputError as {@link planUpdate}, and if a sample is too long for gradients in eight bits.
    */
   async differentiate(
     weights: Weights,
@@ -136,6 +140,7 @@ export class GradientRunner {
     const gradients: Record<string, Float32Array> = {};
     let loss = 0;
     const passes = parts.flatMap((part) => part.passes);
+    if (this.#hasQuantizedGradients) for (const { batch } of passes) requireSummable(batch);
     for await (const { batch, result } of this.#run(weights, passes)) {
       takeScores(scored[partOf.get(batch)!]!, batch, result);
       loss += result.loss;
@@ -164,4 +169,12 @@ export class GradientRunner {
     let at = 0;
     for await (const result of this.#executor.run(read, passes)) yield { batch: passes[at++]!.batch, result };
   }
+}
+
+/** A pass is longer than a microbatch may be only if it is a single row. */
+function requireSummable({ tokenIds }: Microbatch): void {
+  if (tokenIds.length <= MAX_QUANTIZED_TOKENS) return;
+  throw new TrainingInputError(
+    `a sample needs a pass of ${tokenIds.length} tokens, and gradients in eight bits can be added up over at most ${MAX_QUANTIZED_TOKENS}: train without quantizedGradients, or shorten the context`,
+  );
 }

@@ -2,6 +2,7 @@
 
 import {
   comparesGroup,
+  MAX_QUANTIZED_TOKENS,
   OnNewVersion,
   playsBaseline,
   Quantization,
@@ -21,8 +22,6 @@ import { ofSchedule } from "./schedule-contradictions.ts";
 
 /** The trainer holds all episodes of a step in memory, and the queue all jobs of a step. */
 export const MAX_ROLLOUTS_PER_STEP = 50_000;
-/** Tokens of a microbatch whose gradients are products in eight bits: the sums of more may not fit into 32 bits. */
-const MAX_QUANTIZED_TOKENS = 65_536;
 /** Held-out tasks of one evaluation, each played with sampling and greedily. */
 export const MAX_EVAL_TASKS = 20_000;
 
