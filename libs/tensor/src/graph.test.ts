@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { fromBinary } from "@bufbuild/protobuf";
+import { ModelProtoSchema } from "@hone/onnx-proto";
 import { GraphError, ShapeError } from "./errors.ts";
 import { gradients } from "./gradients.ts";
 import { Graph } from "./graph.ts";
 import { Add, After, Cast, Exp, MatMul, Mul, ReduceSum, Reshape, ReshapeLike } from "./index.ts";
-import { neededNodes } from "./serialize.ts";
+import { neededNodes, serialize } from "./serialize.ts";
 
 describe("Graph", () => {
   test("stores equal constants once", () => {
@@ -55,6 +57,26 @@ describe("Graph", () => {
     assert.equal(Reshape(Reshape(x, ["b", "t", 2, 3]), [-1, 6]).node?.inputs[0], x);
     const waiting = After(x, Exp(x));
     assert.equal(Reshape(waiting, [-1, 6]).node?.inputs[0], waiting);
+  });
+});
+
+describe("serialize()", () => {
+  test("writes the shape of every value that a node makes", () => {
+    const g = new Graph("g");
+    const x = g.input("x", "float32", ["b", "t", 6]);
+    const product = MatMul(Reshape(x, [-1, 6]), g.input("w", "float32", [6, 4]));
+    g.output("kept", Exp(product));
+    g.output("summed", ReduceSum(Mul(product, 2)));
+    const { graph } = fromBinary(ModelProtoSchema, serialize(g));
+    const described = new Map(
+      [...graph!.valueInfo, ...graph!.output].map(({ name, type }) => {
+        assert.ok(type?.value.case === "tensorType");
+        return [name, type.value.value.shape!.dim.map(({ value }) => String(value.value))];
+      }),
+    );
+    const made = graph!.node.flatMap(({ output }) => output);
+    assert.deepEqual([...described.keys()].sort(), made.sort());
+    assert.deepEqual(described.get("kept"), ["b*t", "4"]);
   });
 });
 

@@ -8,6 +8,11 @@
  * no node reads, and of several candidates it takes the one that was written last. So nodes run in the order of the graph as
  * far as their inputs allow. In the other order, the gradient of a weight would be computed only after the gradients of all
  * activations, and all of these would stay in memory.
+ *
+ * The shape of every value is written, too. onnxruntime infers shapes as well, but gives sizes that it cannot infer a name of
+ * their own each. For every value, it looks through the arrays that are free for one of the same shape; where sizes have names of
+ * their own there is none, so that the time is quadratic in the number of nodes. A session of the 16,000 nodes that
+ * train SmolLM2-135M in eight bits is created in 1.7 s with all shapes and was in 22 to 27 s without.
  */
 import { create, toBinary } from "@bufbuild/protobuf";
 import {
@@ -57,6 +62,10 @@ export function serialize(graph: Graph): Uint8Array {
     node: [...nodes.map((node) => nodeProto(node, nameOf)), ...copies].reverse(),
     input: graph.inputs.map((tensor) => valueInfo(tensor.name, tensor.dtype, tensor.shape)),
     output: [...graph.outputs].map(([name, tensor]) => valueInfo(name, tensor.dtype, tensor.shape)),
+    valueInfo: nodes
+      .flatMap((node) => node.outputs)
+      .filter((tensor) => !names.has(tensor))
+      .map(({ name, dtype, shape }) => valueInfo(name, dtype, shape)),
     initializer: graph.initializers
       .filter((initializer) => read.has(initializer.tensor))
       .map((initializer) => tensorProto(initializer)),
