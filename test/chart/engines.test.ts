@@ -129,10 +129,9 @@ describe("the profiles without GPUs", { skip }, () => {
         .filter(({ name }: Manifest) => name === "GLIBC_TUNABLES")
         .map(({ value }: Manifest) => [component, value]),
     );
-    const { GLIBC_TUNABLES } = withLargeArrays({});
     assert.deepEqual(variables.sort(), [
-      ["inference-gateway", GLIBC_TUNABLES],
-      ["trainer", GLIBC_TUNABLES],
+      ["inference-gateway", withLargeArrays({}, "generation").GLIBC_TUNABLES],
+      ["trainer", withLargeArrays({}, "training").GLIBC_TUNABLES],
     ]);
   });
 });

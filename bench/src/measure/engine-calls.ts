@@ -46,7 +46,7 @@ export interface TrainedSample {
 export function honeGenerator(model: string, quantization: Quantization = Quantization.none): ProgramOptions {
   const program = `${REPOSITORY}/services/inference-gateway/bench/engine-calls.ts`;
   const args = [program, "--model", model, "--quantization", quantization];
-  return { name: "Hone", args, environment: withLargeArrays(process.env) };
+  return { name: "Hone", args, environment: withLargeArrays(process.env, "generation") };
 }
 
 /**
@@ -56,7 +56,7 @@ export function honeGenerator(model: string, quantization: Quantization = Quanti
 export function honeTrainer(model: string, state: string, options: readonly string[] = []): ProgramOptions {
   const program = `${REPOSITORY}/services/trainer/bench/engine-calls.ts`;
   const args = [program, "--model", model, "--state", state, ...options];
-  return { name: "Hone", args, environment: withLargeArrays(process.env) };
+  return { name: "Hone", args, environment: withLargeArrays(process.env, "training") };
 }
 
 /**
@@ -65,7 +65,7 @@ export function honeTrainer(model: string, state: string, options: readonly stri
  */
 export function honeTraining(options: readonly string[]): ProgramOptions {
   const args = [benchProgram("training.ts"), "--json", ...options, "--threads", "2", "--together"];
-  return { name: "Hone", args, environment: withLargeArrays(process.env) };
+  return { name: "Hone", args, environment: withLargeArrays(process.env, "training") };
 }
 
 export function generateBatch<Answer extends GeneratedBatch>(

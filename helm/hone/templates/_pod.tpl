@@ -153,10 +153,17 @@ trainer: [HONE_TEACHER_KEY]
 {{- end }}
 {{- end -}}
 
-{{/* For embedded engines: large arrays use pages of 2 MiB if the node's kernel has them, and freed memory is returned. */}}
+{{/*
+For embedded engines: large arrays use pages of 2 MiB if the node's kernel has them; generation returns freed memory, and training
+keeps it for its next pass.
+*/}}
 {{- define "hone.largeArraysEnv" -}}
 - name: GLIBC_TUNABLES
+{{- if eq . "training" }}
+  value: glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=33554432:glibc.malloc.trim_threshold=2147483648:glibc.malloc.arena_max=1
+{{- else }}
   value: glibc.malloc.hugetlb=1:glibc.malloc.mmap_threshold=262144
+{{- end }}
 {{- end -}}
 
 {{/* (root, name, isBare) -> mounts of a service's container, and the volumes behind them. Bare: without the credentials of bus and database. */}}

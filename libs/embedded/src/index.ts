@@ -9,7 +9,7 @@
  */
 
 export { DownloadError, ProgramMissingError, StartError, StateFolderError } from "./errors.ts";
-export { withLargeArrays } from "./large-arrays.ts";
+export { type EngineWork, withLargeArrays } from "./large-arrays.ts";
 export type { FetchRoute, FindNatsOptions, NatsBinary } from "./nats/nats-binary.ts";
 export { findNatsServer, installLine, NATS_SERVER_VARIABLE } from "./nats/nats-binary.ts";
 export type { NatsOptions, RunningNats, RunningServer } from "./nats/nats-server.ts";

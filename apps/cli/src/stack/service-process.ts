@@ -7,7 +7,14 @@
 
 import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { type Child, type ChildExit, spawnChild, untilReady, withLargeArrays } from "@hone/embedded";
+import {
+  type Child,
+  type ChildExit,
+  type EngineWork,
+  spawnChild,
+  untilReady,
+  withLargeArrays,
+} from "@hone/embedded";
 import { inboxPrefixOf, StreamsRole } from "@hone/messaging";
 import { OWN_CODE, type Project, REPOSITORY } from "../project.ts";
 import { type ServiceName, type ServiceReplica, STOP_ORDER } from "./services.ts";
@@ -24,6 +31,12 @@ const LEAN_HEAP: Readonly<Partial<Record<ServiceName, readonly string[]>>> = {
 };
 /** Open rollouts of one process of agent-rollout from which the flags are used. */
 const MANY_ROLLOUTS = 2_048;
+
+/** What the engines of services do that hold models. */
+const ENGINE_WORK: Readonly<Partial<Record<ServiceName, EngineWork>>> = {
+  "inference-gateway": "generation",
+  trainer: "training",
+};
 
 /** The address of a server, or the file that holds it once the server answers. */
 export type ServerAddress = { readonly url: string } | { readonly file: string };
@@ -166,10 +179,10 @@ export async function startServiceProcess(
   return Object.assign(child, { httpPort: port });
 }
 
-/** Adds settings for large arrays to gateway and trainer, which hold models. */
+/** Adds settings for large arrays to services that hold models. */
 function processEnvironment(service: ServiceName, environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const hasEngine = service === "inference-gateway" || service === "trainer";
-  return hasEngine ? withLargeArrays(environment) : environment;
+  const work = ENGINE_WORK[service];
+  return work === undefined ? environment : withLargeArrays(environment, work);
 }
 
 function nodeFlags(service: ServiceName): readonly string[] {

@@ -10,7 +10,7 @@
 - name: HONE_INFERENCE_ENGINE
   value: {{ $own.engine.kind }}
 {{- if eq $own.engine.kind "onnx" }}
-{{ include "hone.largeArraysEnv" . }}
+{{ include "hone.largeArraysEnv" "generation" }}
 {{- else }}
 - name: HONE_INFERENCE_ENGINE_URL
   value: http://127.0.0.1:{{ include "hone.engine.port" . }}

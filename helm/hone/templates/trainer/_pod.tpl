@@ -22,7 +22,7 @@
   value: {{ $own.leaseMs | int64 | quote }}
 {{ include "hone.allowModulesEnv" . }}
 {{- if eq $own.engine.kind "onnx" }}
-{{ include "hone.largeArraysEnv" . }}
+{{ include "hone.largeArraysEnv" "training" }}
 - name: HONE_TRAINER_THREADS
   value: {{ $own.engine.threads | quote }}
 {{- else }}
