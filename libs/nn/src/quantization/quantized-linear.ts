@@ -83,8 +83,12 @@ export class QuantizedProducts {
     const { channels, out, inner, block } = parameter;
     const values = this.#channels.get(name) ?? this.#declare(channels!, this.#type, [out, inner]);
     this.#channels.set(name, values);
-    const rows = this.#quantizeRows(Mul(gradient, scales));
-    return this.#rotate(multiplyRows(rows, operand(values)), block);
+    return this.#rotate(this.multiplyRounded(Mul(gradient, scales), operand(values)), block);
+  }
+
+  /** Products of rows [..., K], which are rounded, and a matrix [K, N] of whole numbers. */
+  multiplyRounded(rows: Tensor, right: Quantized): Tensor {
+    return multiplyRows(this.#quantizeRows(rows), right);
   }
 
   /** Multiplies each block of the rows of x [..., K] by the rotation, which is its own inverse. */

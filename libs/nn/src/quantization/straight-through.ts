@@ -9,8 +9,8 @@ import {
   type EightBitType,
   FusedMatMul,
   type Graph,
-  MatMulIntegerToFloat,
   Mul,
+  type Quantized,
   QuantizeLinear,
   ReduceMax,
   Reshape,
@@ -56,7 +56,7 @@ export function straightThroughLinear(
   const multipliesBack = new Set(
     fed.flatMap(({ source, channels }) => (channels === undefined ? [] : [source])),
   );
-  const multiplyChannels = channelProducts(training.type);
+  const multiplyChannels = channelProducts(products, training.type);
   return function multiplyStraightThrough(x, name) {
     const weight = weights[name]!;
     const product = products.multiply(x, name);
@@ -70,37 +70,30 @@ export function straightThroughLinear(
   };
 }
 
-/** Rows [N, K] as whole numbers, and the scales [1, K] of their channels. */
-interface QuantizedChannels {
-  readonly values: Tensor;
-  readonly scales: Tensor;
-}
-
 /**
  * Products g^T x of gradients [..., M] and activations [..., K] over all rows, which are gradients of weights [M, K]. Each channel of both is
  * rounded by a scale of its own, so that channels with large values take nothing from others.
  */
-function channelProducts(type: EightBitType): (gradient: Tensor, x: Tensor) => Tensor {
+function channelProducts(
+  products: QuantizedProducts,
+  type: EightBitType,
+): (gradient: Tensor, x: Tensor) => Tensor {
   // Projections that read the same rows share their rounding.
-  const rounded = new Map<Tensor, QuantizedChannels>();
+  const rounded = new Map<Tensor, Quantized>();
   return function multiplyChannels(gradient, x) {
-    const left = quantizeChannels(asRows(gradient), "uint8");
     const right = rounded.get(x) ?? quantizeChannels(asRows(x), type);
     rounded.set(x, right);
-    const product = MatMulIntegerToFloat(
-      operand(Transpose(left.values, [1, 0])),
-      operand(right.values, Reshape(right.scales, [-1])),
-    );
-    return Mul(product, Reshape(left.scales, [-1, 1]));
+    // The product reads the gradient by channels anyway, and the largest of a row is found faster than that of a column.
+    return products.multiplyRounded(Transpose(asRows(gradient), [1, 0]), right);
   };
 }
 
 /** Rounds each channel of rows [N, K]. The scale of zeros is 0, and so is what they become times it. */
-function quantizeChannels(rows: Tensor, type: EightBitType): QuantizedChannels {
+function quantizeChannels(rows: Tensor, type: EightBitType): Quantized {
   const { graph } = rows;
   const largest = ReduceMax(Abs(rows), { axes: [0] });
   // Rounding by channels in one operator calls a function for each value.
   const scaled = Mul(rows, Div(LARGEST_QUANTIZED, largest));
   const values = QuantizeLinear(scaled, graph.scalar("float32", 1), zeroOf(graph, type), 1);
-  return { values, scales: Div(largest, LARGEST_QUANTIZED) };
+  return operand(values, Reshape(Div(largest, LARGEST_QUANTIZED), [-1]));
 }
