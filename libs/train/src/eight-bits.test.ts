@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
-import { initialiseWeights, resolveModelSpec, shareWeights } from "@hone/nn";
+import { initialiseAdapters, initialiseWeights, resolveLora, resolveModelSpec, shareWeights } from "@hone/nn";
 import { MAX_QUANTIZED_TOKENS } from "@hone/rl";
 import { exactEightBitType } from "@hone/tensor";
 import type { TrainingSample } from "./batches/microbatch.ts";
@@ -96,17 +96,57 @@ describe("GradientRunner in eight bits", () => {
     }
   });
 
+  const halved = Object.fromEntries(
+    Object.entries(weights).map(([name, values]) => [name, values.map((value) => value / 2)]),
+  );
+
   test("follows weights that are changed between calls", async () => {
     const runner = new GradientRunner(spec, { maxRowTokens: 64, maxMicrobatchTokens: 64, eightBits });
     const before = await runner.score(weights, samples);
-    const halved = Object.fromEntries(
-      Object.entries(weights).map(([name, values]) => [name, values.map((value) => value / 2)]),
-    );
     const other = await runner.score(halved, samples);
     const again = await runner.score(weights, samples);
     await runner.close();
     assert.deepEqual(again.scores, before.scores);
     assert.notDeepEqual(other.scores, before.scores);
+  });
+
+  test("differentiates by the weights of the call after others were scored, which leaves out what gradients need", async () => {
+    const bounds = { maxRowTokens: 64, maxMicrobatchTokens: 64 };
+    const runner = new GradientRunner(spec, { ...bounds, eightBits: withGradients });
+    await runner.differentiate(halved, samples, objective);
+    await runner.score(weights, samples);
+    const found = await runner.differentiate(weights, samples, objective);
+    await runner.close();
+    assert.deepEqual(found.gradients, (await train({ eightBits: withGradients })).gradients);
+  });
+
+  test("with adapters, follows other weights of the model and adapters that are changed in place", async () => {
+    const lora = resolveLora({ rank: 2, alpha: 4, targets: "all-linear" });
+    const adapted = (base: Record<string, Float32Array>, seed: number) => ({
+      ...base,
+      ...initialiseAdapters(spec, lora, seed),
+    });
+    const bounds = { maxRowTokens: 64, maxMicrobatchTokens: 64, lora, eightBits: withGradients };
+    const kept = new GradientRunner(spec, bounds);
+    const gradientsOf = async (runner: GradientRunner, given: Record<string, Float32Array>) =>
+      (await runner.differentiate(given, samples, objective)).gradients;
+    const ofNew = async (given: Record<string, Float32Array>) => {
+      const runner = new GradientRunner(spec, bounds);
+      try {
+        return await gradientsOf(runner, given);
+      } finally {
+        await runner.close();
+      }
+    };
+    const first = adapted(weights, 1);
+    const other = adapted(halved, 1);
+    await kept.score(first, samples);
+    for (const given of [first, other, first]) {
+      assert.deepEqual(await gradientsOf(kept, given), await ofNew(given));
+    }
+    for (const [name, values] of Object.entries(initialiseAdapters(spec, lora, 2))) first[name]!.set(values);
+    assert.deepEqual(await gradientsOf(kept, first), await ofNew(first));
+    await kept.close();
   });
 
   test("refuses a sample over whose tokens gradients in eight bits cannot be added up", async () => {

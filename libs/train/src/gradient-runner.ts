@@ -2,6 +2,7 @@
  * Computes loss, scores (log-probabilities, or the values of a critic) and gradients of samples for given weights.
  *
  * R1  Weights are read in place, so they may be updated in place only between calls.
+ *     With adapters, those of the model itself must not change: they are quantized once.
  * R2  Microbatches depend only on the samples, and their gradients are added in order, so the same samples give the same bits
  *     on any number of threads.
  */
@@ -80,12 +81,16 @@ export class GradientRunner {
   readonly #quantized: QuantizedMatrices | undefined;
   readonly #quantizer: WeightQuantizer | undefined;
   readonly #hasQuantizedGradients: boolean;
+  readonly #hasAdapters: boolean;
+  /** The weights of the last call; it does not keep them in memory. */
+  #quantizedOf: WeakRef<Weights> | undefined;
   readonly #executor: PassRunner | PassThreads;
 
   constructor(spec: ModelSpec, options: RunnerOptions) {
     const { threads = 1, sharing = ThreadSharing.microbatches, lora, session = {} } = options;
     const model = { spec, lora };
     this.#spec = spec;
+    this.#hasAdapters = lora !== undefined;
     const rowPieces = options.rowPieces ?? usualRowPieces(spec);
     this.#limits = { ...packingLimits(spec, options), minRowTokens: rowPieces };
     this.#updates = options.updates ?? new UpdateThreads(1);
@@ -160,7 +165,7 @@ export class GradientRunner {
     passes: readonly Pass[],
   ): AsyncGenerator<{ batch: Microbatch; result: PassResult }> {
     const quantized = this.#quantized;
-    await this.#quantizer?.takeAll(this.#spec, weights);
+    await this.#quantize(weights, passes);
     const read = { weights, quantized };
     if (this.#executor instanceof PassRunner) {
       for (const pass of passes) yield { batch: pass.batch, result: await this.#executor.run(read, pass) };
@@ -168,6 +173,16 @@ export class GradientRunner {
     }
     let at = 0;
     for await (const result of this.#executor.run(read, passes)) yield { batch: passes[at++]!.batch, result };
+  }
+
+  /** Quantizes what the passes read of the weights. */
+  async #quantize(weights: Weights, passes: readonly Pass[]): Promise<void> {
+    if (this.#quantizer === undefined) return;
+    if (this.#hasAdapters && this.#quantizedOf?.deref() === weights) return; // R1
+    this.#quantizedOf = undefined;
+    const isScoring = passes.every(({ objective }) => objective === undefined);
+    await this.#quantizer.takeAll(this.#spec, weights, this.#hasAdapters || !isScoring);
+    this.#quantizedOf = new WeakRef(weights);
   }
 }
 

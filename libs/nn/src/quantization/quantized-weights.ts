@@ -117,14 +117,17 @@ export class WeightQuantizer {
     this.#bySource = new Map(parameters.map((parameter) => [parameter.source, parameter]));
   }
 
-  /** Quantizes a whole model. */
-  async takeAll(spec: ModelSpec, weights: Weights): Promise<void> {
-    for (const { name } of listParameters(spec)) await this.take(name, weights[name]!);
+  /** Quantizes a whole model. @param hasChannels as {@link take} */
+  async takeAll(spec: ModelSpec, weights: Weights, hasChannels = true): Promise<void> {
+    for (const { name } of listParameters(spec)) await this.take(name, weights[name]!, hasChannels);
     this.finish();
   }
 
-  /** Quantizes a parameter, if it is one of those that are quantized. */
-  async take(name: string, values: Float32Array): Promise<void> {
+  /**
+   * Quantizes a parameter, if it is one of those that are quantized.
+   * @param hasChannels whether the second arrangement, which gradients are multiplied by, is written where the parameter has it. @default true
+   */
+  async take(name: string, values: Float32Array, hasChannels = true): Promise<void> {
     const parameter = this.#bySource.get(name);
     if (parameter === undefined) {
       this.#isSound &&= areFinite(values);
@@ -134,7 +137,7 @@ export class WeightQuantizer {
     const scales = this.#scalesOf(parameter);
     await this.#matrices.quantize(values, parameter, {
       values: this.#matrixOf(parameter.values),
-      channels: channels === undefined ? undefined : this.#matrixOf(channels),
+      channels: channels === undefined || !hasChannels ? undefined : this.#matrixOf(channels),
       scales,
     });
     this.#isSound &&= areFinite(scales);
