@@ -82,7 +82,7 @@ export function buildDecodeGraph(
   const queries = declareQueries(graph, spec.headDim);
   const attendContext =
     layout === "slots"
-      ? slotAttend(graph, spec, queries, { positionIds, lastTokens })
+      ? slotAttend(graph, spec, queries, { positionIds, lastTokens }, eightBits !== undefined)
       : pooledAttend(graph, spec, queries);
   const newKeys: Tensor[] = [];
   const newValues: Tensor[] = [];

@@ -25,6 +25,7 @@ import {
   Cast,
   Concat,
   type Dim,
+  Div,
   ExpandLike,
   FusedMatMul,
   Gather,
@@ -48,7 +49,7 @@ import {
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
 import type { Attend } from "../transformer.ts";
-import { MASKED_SCORE } from "./attention.ts";
+import { exponentials, MASKED_SCORE, onesAlong, orderedSums } from "./attention.ts";
 import { contextInputs, type Queries } from "./cached-attention.ts";
 
 /** Names of the inputs for the joined slots of a layer. */
@@ -71,13 +72,17 @@ interface Readers {
   readonly bias: Tensor;
   /** Sizes of the parts of a row of scores. */
   readonly sizes: Tensor;
+  /** Pairs of ones as long as the contexts. */
+  readonly ones: readonly [Tensor, Tensor];
 }
 
+/** @param isOrdered whether all sums are in the order of positions, so that training has the same bits (packed-attention.ts). */
 export function slotAttend(
   graph: Graph,
   spec: ModelSpec,
   queriesOf: Queries,
   { positionIds, lastTokens }: SlotTokens,
+  isOrdered: boolean,
 ): Attend {
   const { numHeads, numKeyValueHeads: groups, headDim } = spec;
   const repeats = numHeads / groups;
@@ -114,7 +119,13 @@ export function slotAttend(
       return Where(isSeen, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
     });
     const own = Cast(Sub(position_S1R1, position_S1R1), "float32");
-    return { queries, rows, bias: Concat([...biases, own], 3), sizes: sizesAlong([...biases, own], 3) };
+    return {
+      queries,
+      rows,
+      bias: Concat([...biases, own], 3),
+      sizes: sizesAlong([...biases, own], 3),
+      ones: [onesAlong(contexts[0], 2), onesAlong(contexts[1], 2)],
+    };
   }
 
   /** @param q [S, G, queries, heads, D] @param own keys and values of the queries' tokens [S, G, queries, 1, D] @returns as q */
@@ -132,11 +143,16 @@ export function slotAttend(
       ...keys.map((k) => FusedMatMul(q_SGRD, k, { transB: true, alpha: factor })),
       Reshape(FusedMatMul(q, own.keys, { transB: true, alpha: factor }), ["sequences", groups, rows, 1]),
     ];
-    const shares = Softmax(Add(Concat(parts, 3), readers.bias));
+    const scores = Add(Concat(parts, 3), readers.bias);
+    const shares = isOrdered ? exponentials(scores) : Softmax(scores);
     const [inPlace, inJoined, toOwn] = SplitLike(shares, parts, 3, readers.sizes);
     const earlier = Add(MatMul(inPlace!, values[0]), MatMul(inJoined!, values[1]));
-    const ownShare = Reshape(toOwn!, ["sequences", groups, queries, q.shape[3]!, 1]);
-    return Add(Reshape(earlier, q.shape), Mul(ownShare, own.values));
+    const byHead = (x: Tensor) => Reshape(x, ["sequences", groups, queries, q.shape[3]!, x.shape[3]!]);
+    const sums = Add(byHead(earlier), Mul(byHead(toOwn!), own.values));
+    if (!isOrdered) return sums;
+    const [ones, joinedOnes] = readers.ones;
+    const ofEarlier = Add(orderedSums(inPlace!, ones), orderedSums(inJoined!, joinedOnes));
+    return Div(sums, byHead(Add(ofEarlier, toOwn!)));
   }
 
   // Two rows of queries (E3)

@@ -9,6 +9,7 @@
  */
 import {
   type AdaptedModel,
+  contextLayoutFor,
   type Decoder,
   decoderOf,
   type EightBitTraining,
@@ -198,7 +199,9 @@ function buildBody(
   const all = Array.from({ length: chunks.count }, (_, chunk) => chunkPositions(chunk));
   const positions = graph.input(INPUT.positions, "int32", [all.reduce<Dim>(addDims, 0)]);
 
-  const attend = packedAttend(graph, spec, visibleEnds);
+  // Only slots have sums that rows can repeat.
+  const isOrdered = eightBits !== undefined && contextLayoutFor(spec) === "slots";
+  const attend = packedAttend(graph, spec, visibleEnds, isOrdered);
   const linear = eightBits && straightThroughLinear(graph, spec, eightBits, weights);
   const decoder = decoderOf(graph, spec, { embedded, positionIds, weights, lora, attend, linear });
   const states = [decoder.start];
