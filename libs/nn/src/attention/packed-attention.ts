@@ -10,8 +10,8 @@
  * In eight bits a last bit that differs puts a number on the other side of a rounding, and some layers later all of them differ. So there
  * the sums have the bits of slot-attention.ts, whatever else is in the row: over the values of the tokens before a query in the order of
  * the row, which is that of their positions, and then its own. Tokens that it does not see add exactly 0. onnxruntime sums a product
- * of 16 columns in this order over {@link ORDERED_ROW} tokens, and one of 64 columns, as in slots, over 256 positions. Of more it adds up
- * partial sums, whose limits are not at the same positions.
+ * of 16 columns in this order over {@link ORDERED_ROW} tokens, and one of 64 or 128 columns, as in slots, over 256 or 128 positions. Of more
+ * it adds up partial sums, whose limits are not at the same positions.
  */
 import {
   Add,
@@ -50,7 +50,7 @@ import {
   toHeadMajor,
 } from "./attention.ts";
 
-/** Tokens of a row up to which eight bits train with the bits of generation, for contexts of up to 256 tokens. */
+/** Tokens of a row up to which eight bits train with the bits of generation, for contexts as long as a product of a slot sums. */
 export const ORDERED_ROW = 1_024;
 const ORDERED_COLUMNS = 16;
 
