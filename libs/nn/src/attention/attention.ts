@@ -41,15 +41,22 @@ export function toHeadMajor(x: Tensor): Tensor {
  * @returns [B, T, H*D]
  */
 export function groupedAttention(q: Tensor, keys: Tensor, values: Tensor, bias: Tensor): Tensor {
+  return fromGroups(MatMul(Softmax(groupedScores(q, keys, bias)), values), q);
+}
+
+/** q k^T / sqrt(D) + bias, as {@link groupedAttention} takes them: [B, G, R*T, S]. */
+export function groupedScores(q: Tensor, keys: Tensor, bias: Tensor): Tensor {
   const [rows, tokens, numHeads, headDim] = q.shape as [Dim, Dim, number, number];
   const groups = Number(keys.shape[1]);
-  const repeats = numHeads / groups;
-  const queries = multiplyDims(repeats, tokens);
-
+  const queries = multiplyDims(numHeads / groups, tokens);
   const q_BGQD = Reshape(toHeadMajor(q), [rows, groups, queries, headDim]);
-  const scores_BGQS = FusedMatMul(q_BGQD, keys, { transB: true, alpha: 1 / Math.sqrt(headDim) });
-  const mixed_BGQD = MatMul(Softmax(Add(scores_BGQS, bias)), values);
-  const mixed_BTHD = toHeadMajor(Reshape(mixed_BGQD, [rows, numHeads, tokens, headDim]));
+  return Add(FusedMatMul(q_BGQD, keys, { transB: true, alpha: 1 / Math.sqrt(headDim) }), bias);
+}
+
+/** What the heads of each group mixed, [B, G, R*T, D] or [B, G, R, T, D], as [B, T, H*D]. @param q of the heads [B, T, H, D] */
+export function fromGroups(mixed: Tensor, q: Tensor): Tensor {
+  const [rows, tokens, numHeads, headDim] = q.shape as [Dim, Dim, number, number];
+  const mixed_BTHD = toHeadMajor(Reshape(mixed, [rows, numHeads, tokens, headDim]));
   return Reshape(mixed_BTHD, [rows, tokens, numHeads * headDim]);
 }
 

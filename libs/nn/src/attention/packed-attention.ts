@@ -21,7 +21,6 @@ import {
   type Dim,
   Div,
   Equal,
-  FusedMatMul,
   type Graph,
   Less,
   LessOrEqual,
@@ -43,7 +42,9 @@ import type { ModelSpec } from "../model/model-spec.ts";
 import type { Attend } from "../transformer.ts";
 import {
   exponentials,
+  fromGroups,
   groupedAttention,
+  groupedScores,
   MASKED_SCORE,
   onesAlong,
   orderedSums,
@@ -127,19 +128,14 @@ function orderedAttention(
   own: Tensor,
   { bias, isOwn, ones }: Piece,
 ): Tensor {
-  const [rows, tokens, numHeads, headDim] = q.shape as [Dim, Dim, number, number];
+  const [rows, tokens, numHeads] = q.shape as [Dim, Dim, number];
   const groups = Number(keys.shape[1]);
-  const repeats = numHeads / groups;
-  const q_BGQD = Reshape(toHeadMajor(q), [rows, groups, multiplyDims(repeats, tokens), headDim]);
-  const scores = FusedMatMul(q_BGQD, keys, { transB: true, alpha: 1 / Math.sqrt(headDim) });
-  const e = exponentials(Add(scores, bias));
+  const e = exponentials(groupedScores(q, keys, bias));
   const earlier = Where(isOwn, 0, e);
   const toOwn = ReduceSum(Where(isOwn, e, 0), { axes: [3] });
-  const byHead = (x: Tensor) => Reshape(x, [rows, groups, repeats, tokens, x.shape[3]!]);
+  const byHead = (x: Tensor) => Reshape(x, [rows, groups, numHeads / groups, tokens, x.shape[3]!]);
   const sums = Add(byHead(orderedProduct(earlier, values)), Mul(byHead(toOwn), Unsqueeze(own, [2])));
-  const mixed = Div(sums, byHead(Add(orderedSums(earlier, ones), toOwn)));
-  const mixed_BTHD = toHeadMajor(Reshape(mixed, [rows, numHeads, tokens, headDim]));
-  return Reshape(mixed_BTHD, [rows, tokens, numHeads * headDim]);
+  return fromGroups(Div(sums, byHead(Add(orderedSums(earlier, ones), toOwn))), q);
 }
 
 /** [B, G, Q, S] x [B, G, S, D] -> [B, G, Q, D], each sum in the order of S. */
