@@ -10,6 +10,7 @@
  */
 import { Concat, type EightBitType, Gather, Graph, Reshape, type Tensor } from "@hone/tensor";
 import { declareQueries, freshOutputs } from "./attention/cached-attention.ts";
+import { attendRounded } from "./attention/exact-sums.ts";
 import { pooledAttend } from "./attention/pooled-attention.ts";
 import { slotAttend } from "./attention/slot-attention.ts";
 import type { ModelSpec } from "./model/model-spec.ts";
@@ -74,7 +75,8 @@ export function buildDecodeGraph(
   const parameters = eightBits === undefined ? listParameters(spec) : listUnquantized(spec);
   const kept = parameters.filter(({ name }) => fed[name] === undefined);
   const weights = { ...fed, ...weightInitializers(graph, kept) };
-  const linear = eightBits && quantizedLinear(graph, listQuantized(spec), eightBits);
+  const quantized = eightBits && quantizedLinear(graph, listQuantized(spec), eightBits);
+  const linear = quantized?.multiply;
   const tokenIds = graph.input("tokenIds", "int32", [1, "tokens"]);
   const positionIds = graph.input("positionIds", "int32", [1, "tokens"]);
   const lastTokens = graph.input("lastTokens", "int32", ["sequences"]);
@@ -82,16 +84,19 @@ export function buildDecodeGraph(
   const queries = declareQueries(graph, spec.headDim);
   const attendContext =
     layout === "slots"
-      ? slotAttend(graph, spec, queries, { positionIds, lastTokens }, eightBits !== undefined)
-      : pooledAttend(graph, spec, queries);
+      ? slotAttend(graph, spec, queries, { positionIds, lastTokens }, quantized !== undefined)
+      : pooledAttend(graph, spec, queries, quantized !== undefined);
   const newKeys: Tensor[] = [];
   const newValues: Tensor[] = [];
-  const attend: Attend = function attendAndKeep(layer, q, k, v) {
+  const attendAndKeep: Attend = function attendAndKeep(layer, q, k, v) {
     const width = spec.numKeyValueHeads * spec.headDim;
     newKeys.push(Reshape(k, [1, "tokens", width]));
     newValues.push(Reshape(v, [1, "tokens", width]));
     return attendContext(layer, q, k, v);
   };
+  const attend = quantized
+    ? attendRounded(spec, { weights, scalesOf: quantized.scalesOf }, attendAndKeep)
+    : attendAndKeep;
   const hidden = buildTransformer(graph, spec, {
     tokenIds,
     positionIds,

@@ -8,7 +8,8 @@
  */
 export { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention/attention.ts";
 export { contextInputs, freshOutputs } from "./attention/cached-attention.ts";
-export { ORDERED_ROW, packedAttend } from "./attention/packed-attention.ts";
+export { attendRounded } from "./attention/exact-sums.ts";
+export { packedAttend } from "./attention/packed-attention.ts";
 export { CONTEXT_BUCKET, minQueries, PAGE_ROWS } from "./attention/pooled-attention.ts";
 export { rotaryFactor, rotaryFrequencies } from "./attention/rotary.ts";
 export { joinedInputs } from "./attention/slot-attention.ts";

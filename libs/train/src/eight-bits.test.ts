@@ -3,14 +3,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
-import {
-  initialiseAdapters,
-  initialiseWeights,
-  ORDERED_ROW,
-  resolveLora,
-  resolveModelSpec,
-  shareWeights,
-} from "@hone/nn";
+import { initialiseAdapters, initialiseWeights, resolveLora, resolveModelSpec, shareWeights } from "@hone/nn";
 import { MAX_QUANTIZED_TOKENS } from "@hone/rl";
 import { exactEightBitType } from "@hone/tensor";
 import type { TrainingSample } from "./batches/microbatch.ts";
@@ -156,35 +149,51 @@ describe("GradientRunner in eight bits", () => {
     await kept.close();
   });
 
-  test("scores a sample with the same bits alone and beside others, where contexts lie in slots", async () => {
-    const wide = resolveModelSpec({
-      vocabSize: 61,
-      hiddenSize: 256,
-      numLayers: 4,
-      numHeads: 4,
-      numKeyValueHeads: 2,
-      intermediateSize: 512,
-      initializerRange: 0.1,
+  for (const [layout, hiddenSize] of [
+    ["pools", 48],
+    ["slots", 256],
+  ] as const) {
+    test(`scores a sample with the same bits alone and beside others, where contexts lie in ${layout}`, async () => {
+      const model = resolveModelSpec({
+        vocabSize: 61,
+        hiddenSize,
+        numLayers: 4,
+        numHeads: 4,
+        numKeyValueHeads: 2,
+        intermediateSize: 512,
+        initializerRange: 0.1,
+      });
+      const modelWeights = shareWeights(initialiseWeights(model, 4));
+      const scoresOf = async (
+        given: readonly TrainingSample[],
+        rowTokens: number,
+        bits?: typeof eightBits,
+      ) => {
+        const bounds = { maxRowTokens: rowTokens, maxMicrobatchTokens: rowTokens };
+        const runner = new GradientRunner(model, { ...bounds, eightBits: bits });
+        const { scores } = await runner.score(modelWeights, given);
+        await runner.close();
+        return Array.from(scores);
+      };
+      // A long context, and trees whose tokens are at other places of the row than at their positions.
+      const first = samples[0]!;
+      const long = ids(1_300);
+      const trained = first.weights.length;
+      const lossMask = long.map((_, at) => (at >= long.length - trained ? 1 : 0));
+      const others = samples.map((sample) => ({
+        ...sample,
+        tokenIds: Array.from(sample.tokenIds).reverse(),
+      }));
+      const all = [...samples, ...others, { ...first, tokenIds: long, lossMask }];
+      const together = await scoresOf(all, 2_048, eightBits);
+      const alone: number[] = [];
+      for (const sample of all) alone.push(...(await scoresOf([sample], sample.tokenIds.length, eightBits)));
+      assert.deepEqual(together, alone);
+      const inFloat = await scoresOf(all, 2_048);
+      const error = errorOf(Float32Array.from(together), Float32Array.from(inFloat));
+      assert.ok(error > 1e-4 && error < 0.05, `${error}`);
     });
-    const wideWeights = shareWeights(initialiseWeights(wide, 4));
-    const scoresOf = async (given: readonly TrainingSample[], rowTokens: number, bits?: typeof eightBits) => {
-      const bounds = { maxRowTokens: rowTokens, maxMicrobatchTokens: rowTokens };
-      const runner = new GradientRunner(wide, { ...bounds, eightBits: bits });
-      const { scores } = await runner.score(wideWeights, given);
-      await runner.close();
-      return Array.from(scores);
-    };
-    // Two trees, of which the second one has its tokens at other places of the row than at their positions.
-    const others = samples.map((sample) => ({ ...sample, tokenIds: Array.from(sample.tokenIds).reverse() }));
-    const all = [...samples, ...others];
-    const together = await scoresOf(all, ORDERED_ROW, eightBits);
-    const alone: number[] = [];
-    for (const sample of all) alone.push(...(await scoresOf([sample], sample.tokenIds.length, eightBits)));
-    assert.deepEqual(together, alone);
-    const inFloat = await scoresOf(all, ORDERED_ROW);
-    const error = errorOf(Float32Array.from(together), Float32Array.from(inFloat));
-    assert.ok(error > 1e-4 && error < 0.05, `${error}`);
-  });
+  }
 
   test("refuses a sample over whose tokens gradients in eight bits cannot be added up", async () => {
     const [first] = samples;

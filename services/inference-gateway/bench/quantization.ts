@@ -12,6 +12,8 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { loadModel } from "@hone/checkpoint";
 import {
+  type Attend,
+  attendRounded,
   buildHead,
   buildTransformer,
   type Linear,
@@ -103,13 +105,15 @@ function comparisonGraph(spec: ModelSpec): Graph {
   const ids = (name: string) => graph.input(name, "int64", [1, "tokens"]);
   const [tokenIds, positionIds, nextIds] = [ids("tokenIds"), ids("positionIds"), ids("nextIds")];
   const weights = weightInitializers(graph, listParameters(spec));
-  const attend = packedAttend(graph, spec, [ids("visibleEnd")]);
-  const logprobs = (linear?: Linear): Tensor => {
+  const visibleEnds = [ids("visibleEnd")];
+  const logprobs = (attend: Attend, linear?: Linear): Tensor => {
     const hidden = buildTransformer(graph, spec, { tokenIds, positionIds, weights, attend, linear });
     return LogSoftmax(buildHead(spec, hidden, weights, linear));
   };
-  const float = logprobs();
-  const quantized = logprobs(quantizedLinear(graph, listQuantized(spec), "uint8"));
+  const float = logprobs(packedAttend(graph, spec, visibleEnds));
+  const { multiply, scalesOf } = quantizedLinear(graph, listQuantized(spec), "uint8");
+  const exact = packedAttend(graph, spec, visibleEnds, positionIds);
+  const quantized = logprobs(attendRounded(spec, { weights, scalesOf }, exact), multiply);
   const overVocabulary = { axes: [2], keepDims: false };
   const isLargest = Equal(float, ReduceMax(float, { axes: [2] }));
   const ofLargest = ReduceMax(Where(isLargest, quantized, -1e9), overVocabulary);

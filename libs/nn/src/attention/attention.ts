@@ -7,22 +7,14 @@
  */
 import {
   Add,
-  Cast,
-  Concat,
   type Dim,
-  Exp,
   FusedMatMul,
   MatMul,
   multiplyDims,
-  RangeAlong,
-  ReduceMax,
   Reshape,
-  Slice,
   Softmax,
-  Sub,
   type Tensor,
   Transpose,
-  Unsqueeze,
 } from "@hone/tensor";
 
 /** Score of a token that must not be seen. Its probability is exactly 0, and a row with only such scores stays finite. */
@@ -58,26 +50,4 @@ export function fromGroups(mixed: Tensor, q: Tensor): Tensor {
   const [rows, tokens, numHeads, headDim] = q.shape as [Dim, Dim, number, number];
   const mixed_BTHD = toHeadMajor(Reshape(mixed, [rows, numHeads, tokens, headDim]));
   return Reshape(mixed_BTHD, [rows, tokens, numHeads * headDim]);
-}
-
-/** The numerators of softmax over the last axis, e^(score - largest score). Where a score is masked they are exactly 0. */
-export function exponentials(scores: Tensor): Tensor {
-  return Exp(Sub(scores, ReduceMax(scores, { axes: [-1] })));
-}
-
-/**
- * Sums over the last axis, [..., S] -> [..., 1], each in the order of the axis, so that zeros between the numbers change no bit. The sum of
- * onnxruntime's softmax depends on where in the row they stand.
- *
- * @param pairs of ones [S, 2]: {@link onesAlong}
- */
-export function orderedSums(x: Tensor, pairs: Tensor): Tensor {
-  return Slice(MatMul(x, pairs), x.shape.length - 1, 0, 1);
-}
-
-/** As many pairs of ones as an axis is long, [S, 2]. A product with a single column could sum in another order. */
-export function onesAlong(x: Tensor, axis: number): Tensor {
-  const places = Cast(RangeAlong(x, axis), "float32");
-  const ones = Unsqueeze(Exp(Sub(places, places)), [1]);
-  return Concat([ones, ones], 1);
 }

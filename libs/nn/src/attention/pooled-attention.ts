@@ -24,6 +24,7 @@ import {
   Add,
   Cast,
   type Dim,
+  Div,
   ExpandLike,
   FusedMatMul,
   Gather,
@@ -45,6 +46,7 @@ import type { ModelSpec } from "../model/model-spec.ts";
 import type { Attend } from "../transformer.ts";
 import { MASKED_SCORE } from "./attention.ts";
 import { contextInputs, type Queries } from "./cached-attention.ts";
+import { exactShares, summedRounding } from "./exact-sums.ts";
 
 /** Number of consecutive positions whose rows are adjacent in a pool. Gathering row by row takes three times as long. */
 export const PAGE_ROWS = 16;
@@ -56,7 +58,8 @@ export function minQueries(spec: ModelSpec): number {
   return spec.numHeads > spec.numKeyValueHeads ? 1 : 2;
 }
 
-export function pooledAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries): Attend {
+/** @param isExact whether sums are exact, for rounded values (exact-sums.ts) */
+export function pooledAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries, isExact: boolean): Attend {
   const { numHeads, numKeyValueHeads: groups, headDim } = spec;
   const repeats = numHeads / groups;
   const queries: Dim = multiplyDims(repeats, "queries");
@@ -87,6 +90,15 @@ export function pooledAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries):
     return ScatterElements(earlier, ExpandLike(places_1SQ1, fresh_GSQD), fresh_GSQD, 2);
   };
 
+  const rounding_SQ1 = isExact
+    ? summedRounding(Add(Cast(Unsqueeze(perHead_SQ, [2]), "float32"), 1))
+    : undefined;
+  const mix = (scores: Tensor, values: Tensor) => {
+    if (rounding_SQ1 === undefined) return MatMul(Softmax(scores), values);
+    const { numerators, total } = exactShares(scores, rounding_SQ1);
+    return Div(MatMul(numerators, values), total);
+  };
+
   return function attendPooled(layer, q, k, v) {
     const names = contextInputs(layer);
     const keys_GSLD = bringTogether(names.keys, k);
@@ -94,7 +106,7 @@ export function pooledAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries):
     const q_SQGRD = queriesOf.split(q, [groups, repeats]);
     const q_GSQD = Reshape(Transpose(q_SQGRD, [2, 0, 1, 3, 4]), [groups, "sequences", queries, headDim]);
     const scores_GSQL = FusedMatMul(q_GSQD, keys_GSLD, { transB: true, alpha: 1 / Math.sqrt(headDim) });
-    const mixed_GSQD = MatMul(Softmax(Add(scores_GSQL, bias_SQL)), values_GSLD);
+    const mixed_GSQD = mix(Add(scores_GSQL, bias_SQL), values_GSLD);
     const mixed_GSQRD = Reshape(mixed_GSQD, [groups, "sequences", "queries", repeats, headDim]);
     const mixed_SQGRD = Transpose(mixed_GSQRD, [1, 2, 0, 3, 4]);
     return queriesOf.join(mixed_SQGRD);

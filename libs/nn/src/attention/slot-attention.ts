@@ -49,8 +49,9 @@ import {
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
 import type { Attend } from "../transformer.ts";
-import { exponentials, MASKED_SCORE, onesAlong, orderedSums } from "./attention.ts";
+import { MASKED_SCORE } from "./attention.ts";
 import { contextInputs, type Queries } from "./cached-attention.ts";
+import { exactShares, summedRounding } from "./exact-sums.ts";
 
 /** Names of the inputs for the joined slots of a layer. */
 export function joinedInputs(layer: number): { readonly keys: string; readonly values: string } {
@@ -72,17 +73,17 @@ interface Readers {
   readonly bias: Tensor;
   /** Sizes of the parts of a row of scores. */
   readonly sizes: Tensor;
-  /** Pairs of ones as long as the contexts. */
-  readonly ones: readonly [Tensor, Tensor];
+  /** [S, 1, rows, 1] `summedRounding`, where sums are exact. */
+  readonly rounding: Tensor | undefined;
 }
 
-/** @param isOrdered whether all sums are in the order of positions, so that training has the same bits (packed-attention.ts). */
+/** @param isExact whether sums are exact, for rounded values (exact-sums.ts) */
 export function slotAttend(
   graph: Graph,
   spec: ModelSpec,
   queriesOf: Queries,
   { positionIds, lastTokens }: SlotTokens,
-  isOrdered: boolean,
+  isExact: boolean,
 ): Attend {
   const { numHeads, numKeyValueHeads: groups, headDim } = spec;
   const repeats = numHeads / groups;
@@ -124,7 +125,7 @@ export function slotAttend(
       rows,
       bias: Concat([...biases, own], 3),
       sizes: sizesAlong([...biases, own], 3),
-      ones: [onesAlong(contexts[0], 2), onesAlong(contexts[1], 2)],
+      rounding: isExact ? summedRounding(Add(Cast(position_S1R1, "float32"), 1)) : undefined,
     };
   }
 
@@ -144,15 +145,13 @@ export function slotAttend(
       Reshape(FusedMatMul(q, own.keys, { transB: true, alpha: factor }), ["sequences", groups, rows, 1]),
     ];
     const scores = Add(Concat(parts, 3), readers.bias);
-    const shares = isOrdered ? exponentials(scores) : Softmax(scores);
+    const exact = readers.rounding && exactShares(scores, readers.rounding);
+    const shares = exact?.numerators ?? Softmax(scores);
     const [inPlace, inJoined, toOwn] = SplitLike(shares, parts, 3, readers.sizes);
     const earlier = Add(MatMul(inPlace!, values[0]), MatMul(inJoined!, values[1]));
     const byHead = (x: Tensor) => Reshape(x, ["sequences", groups, queries, q.shape[3]!, x.shape[3]!]);
     const sums = Add(byHead(earlier), Mul(byHead(toOwn!), own.values));
-    if (!isOrdered) return sums;
-    const [ones, joinedOnes] = readers.ones;
-    const ofEarlier = Add(orderedSums(inPlace!, ones), orderedSums(inJoined!, joinedOnes));
-    return Div(sums, byHead(Add(ofEarlier, toOwn!)));
+    return exact === undefined ? sums : Div(sums, byHead(exact.total));
   }
 
   // Two rows of queries (E3)

@@ -39,14 +39,24 @@ interface QuantizedMatrix {
   readonly scales: Tensor;
 }
 
-/** Multiplies by quantized matrices, by the names of their sources. They are external initializers, which onnxruntime packs. */
+/** The projections of a model in eight bits, by the names of the matrices. */
+export interface EightBitLinear {
+  readonly multiply: Linear;
+  /** The scale of each output channel of a matrix, [out]. */
+  readonly scalesOf: (name: string) => Tensor;
+}
+
+/** Multiplies by quantized matrices, which are external initializers: onnxruntime packs them. */
 export function quantizedLinear(
   graph: Graph,
   parameters: readonly QuantizedParameter[],
   type: EightBitType,
-): Linear {
+): EightBitLinear {
   const products = new QuantizedProducts(graph, parameters, type);
-  return (x, name) => products.multiply(x, name);
+  return {
+    multiply: (x, name) => products.multiply(x, name),
+    scalesOf: (name) => products.scalesOf(name),
+  };
 }
 
 export class QuantizedProducts {
@@ -75,6 +85,11 @@ export class QuantizedProducts {
     const rows = this.#rounded.get(x) ?? this.#quantizeRows(this.#rotate(x, parameter.block));
     this.#rounded.set(x, rows);
     return multiplyRows(rows, operand(values, scales));
+  }
+
+  /** The scale of each output channel, [out]. */
+  scalesOf(name: string): Tensor {
+    return this.#matrixOf(name).scales;
   }
 
   /** g W for gradients g [..., out], by the same whole numbers; the parameter has `channels`. */

