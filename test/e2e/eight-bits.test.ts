@@ -83,7 +83,7 @@ describe("a run in eight bits", () => {
   const mismatches = (steps: readonly Step[]) => steps.map(({ metrics }) => metrics["mismatch/mean"]!);
   /** Log-probabilities are summed up in another way; a single rounding that fell otherwise would change all that follow it. */
   const assertOnPolicy = (steps: readonly Step[]) => {
-    for (const mismatch of mismatches(steps)) assert.ok(mismatch < 1e-6, `${mismatch}`);
+    for (const mismatch of mismatches(steps)) assert.ok(mismatch < 2e-6, `${mismatch}`);
   };
   const digests = (steps: readonly Step[]) => steps.map(({ digest }) => digest);
 
