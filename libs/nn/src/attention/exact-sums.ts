@@ -11,7 +11,8 @@
  *   X3: e^(score - largest score), as a factor of the values, to 2^-13 of a power of two near that sum. The sum of values is exact
  *       where these are below 21 times their usual size. Where one is larger, last bits may differ by the layout.
  *
- * A score is a sum over the channels of a head, which products of all layouts add up in the same order.
+ * A score is a sum over the channels of a head. Products of all layouts add them up in the same order, as long as a head has at most 128,
+ * which onnxruntime adds up in one go.
  */
 import {
   Abs,
