@@ -45,7 +45,7 @@ export function groupedScores(q: Tensor, keys: Tensor, bias: Tensor): Tensor {
   return Add(FusedMatMul(q_BGQD, keys, { transB: true, alpha: 1 / Math.sqrt(headDim) }), bias);
 }
 
-/** What the heads of each group mixed, [B, G, R*T, D] or [B, G, R, T, D], as [B, T, H*D]. @param q of the heads [B, T, H, D] */
+/** What the heads of each group mixed, [B, G, R*T, D], as [B, T, H*D]. @param q of the heads [B, T, H, D] */
 export function fromGroups(mixed: Tensor, q: Tensor): Tensor {
   const [rows, tokens, numHeads, headDim] = q.shape as [Dim, Dim, number, number];
   const mixed_BTHD = toHeadMajor(Reshape(mixed, [rows, numHeads, tokens, headDim]));
