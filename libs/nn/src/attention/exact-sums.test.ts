@@ -46,7 +46,7 @@ async function attend(places: readonly Place[]): Promise<Float32Array> {
     { name: "model.layers.0.input_layernorm.weight", shape: [128], kind: "norm" },
   ]);
   const scales = graph.input("scales", "float32", [WIDTH]);
-  const rounding = summedRounding(graph.constant("float32", [SEEN, SEEN], [1, 1, HEADS, 1]));
+  const rounding = summedRounding(graph.constant("int32", [SEEN - 1, SEEN - 1], [1, 1, HEADS, 1]));
   const attendTo = attendRounded(
     spec,
     { weights, scalesOf: () => scales },

@@ -17,6 +17,7 @@
 import {
   Abs,
   Add,
+  Cast,
   Div,
   Exp,
   MatMul,
@@ -76,8 +77,13 @@ export function attendRounded(spec: ModelSpec, { weights, scalesOf }: ValueWeigh
   };
 }
 
-/** What {@link exactShares} rounds the exponentials of queries by that see so many tokens, the own one included (X2). */
-export function summedRounding(seen: Tensor): Tensor {
+/**
+ * What {@link exactShares} rounds the exponentials of queries at these positions by (X2): each sees the tokens before it and itself.
+ *
+ * @param positions whole numbers of any type and shape @returns float32, in this shape
+ */
+export function summedRounding(positions: Tensor): Tensor {
+  const seen = Add(Cast(positions, "float32"), 1);
   return Mul(nearPowerOfTwo(Max(seen, 2)), TO_SUMMED);
 }
 

@@ -10,7 +10,6 @@
  * In eight bits its sums have no order (exact-sums.ts), so that it has the bits of generation.
  */
 import {
-  Add,
   And,
   Cast,
   Concat,
@@ -69,7 +68,7 @@ export function packedAttend(
     const heads = Concat(new Array<Tensor>(repeats).fill(Unsqueeze(x, [1])), 1);
     return Unsqueeze(Reshape(heads, [rows, multiplyDims(repeats, tokens)]), [2]);
   };
-  const seen = exactPositions && inPieces(Add(Cast(exactPositions, "float32"), 1));
+  const positions = exactPositions && inPieces(exactPositions);
 
   const pieces = places.map((place, piece): Piece => {
     const reader_1Q1 = perQuery(place);
@@ -79,7 +78,7 @@ export function packedAttend(
     const bias_BQS = Where(isVisible_BQS, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
     return {
       bias: Unsqueeze(bias_BQS, [1]),
-      rounding: seen && Unsqueeze(summedRounding(perQuery(seen[piece]!)), [1]),
+      rounding: positions && Unsqueeze(summedRounding(perQuery(positions[piece]!)), [1]),
     };
   });
 

@@ -90,9 +90,7 @@ export function pooledAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries, 
     return ScatterElements(earlier, ExpandLike(places_1SQ1, fresh_GSQD), fresh_GSQD, 2);
   };
 
-  const rounding_SQ1 = isExact
-    ? summedRounding(Add(Cast(Unsqueeze(perHead_SQ, [2]), "float32"), 1))
-    : undefined;
+  const rounding_SQ1 = isExact ? summedRounding(Unsqueeze(perHead_SQ, [2])) : undefined;
   const mix = (scores: Tensor, values: Tensor) => {
     if (rounding_SQ1 === undefined) return MatMul(Softmax(scores), values);
     const { numerators, total } = exactShares(scores, rounding_SQ1);

@@ -125,7 +125,7 @@ export function slotAttend(
       rows,
       bias: Concat([...biases, own], 3),
       sizes: sizesAlong([...biases, own], 3),
-      rounding: isExact ? summedRounding(Add(Cast(position_S1R1, "float32"), 1)) : undefined,
+      rounding: isExact ? summedRounding(position_S1R1) : undefined,
     };
   }
 
