@@ -69,4 +69,33 @@ describe("RowPool", () => {
     }
     pool.dispose();
   });
+
+  test("writes the rows, or the zeros, to a place with other distances as well", () => {
+    const headDim = 64;
+    const headSize = 7 * headDim;
+    const pool = new RowPool(spec, 10);
+    const fresh = rowsOf(3);
+    const also = {
+      parts: ZEROS.map(() => new Float32Array((WIDTH / headDim) * headSize).fill(-1)),
+      first: 2 * headDim,
+      headSize,
+      headDim,
+    };
+    const rowAt = (position: number) =>
+      also.parts.map((part) =>
+        Float32Array.from(
+          { length: WIDTH },
+          (_, i) => part[Math.floor(i / headDim) * headSize + position * headDim + (i % headDim)]!,
+        ),
+      );
+    const untouched = ZEROS.map((row) => row.map(() => -1));
+    assert.equal(pool.write(2, 7, fresh, 1, 2, also), true);
+    assert.deepEqual([1, 2, 3, 4].map(rowAt), [untouched, rowIn(fresh, 1), rowIn(fresh, 2), untouched]);
+    assert.deepEqual([readRow(pool, 2, 7), readRow(pool, 2, 8)], [rowIn(fresh, 1), rowIn(fresh, 2)]);
+    fresh[3]![WIDTH + 9] = Number.NaN;
+    assert.equal(pool.write(2, 7, fresh, 1, 2, also), false);
+    assert.deepEqual([1, 2, 3, 4].map(rowAt), [untouched, ZEROS, ZEROS, untouched]);
+    assert.deepEqual([readRow(pool, 2, 7), readRow(pool, 2, 8)], [ZEROS, ZEROS]);
+    pool.dispose();
+  });
 });

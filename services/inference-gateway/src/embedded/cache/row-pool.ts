@@ -8,7 +8,7 @@
  */
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
-import { contextBytesPerToken, free, isAllFinite } from "./kv-rows.ts";
+import { contextBytesPerToken, free, type HeadRows, isAllFinite, spreadRows } from "./kv-rows.ts";
 
 /** Large enough to get large pages of memory. */
 const BLOCK_BYTES = 32 * 2 ** 20;
@@ -43,6 +43,7 @@ export class RowPool {
    * Writes rows of consecutive positions in one page; all as zeros where one is not finite.
    * @param fresh of each part [N, G*D]
    * @param token which of the N is the first one.
+   * @param also where the rows, or the zeros, go as well.
    * @returns whether they were finite.
    */
   write(
@@ -51,15 +52,35 @@ export class RowPool {
     fresh: readonly Float32Array[],
     token: number,
     count: number,
+    also?: HeadRows,
   ): boolean {
     const { rows, first, apart } = this.at(page, position);
     const [begin, end] = [token * this.#width, (token + count) * this.#width];
-    const isSound = fresh.every((part) => isAllFinite(part, begin, end));
+    let isSound = true;
     for (let part = 0, to = first; part < this.#parts; part++, to += apart) {
-      if (isSound) rows.set(fresh[part]!.subarray(begin, end), to);
-      else rows.fill(0, to, to + count * this.#width);
+      const source = fresh[part]!;
+      rows.set(source.subarray(begin, end), to);
+      const isSoundPart =
+        also === undefined
+          ? isAllFinite(source, begin, end)
+          : spreadRows(source, begin, this.#width, count, also, part);
+      isSound &&= isSoundPart;
     }
+    if (!isSound) this.#clear(rows, first, apart, count, also);
     return isSound;
+  }
+
+  /** Writes zeros where {@link write} has written. */
+  #clear(rows: Float32Array, first: number, apart: number, count: number, also: HeadRows | undefined): void {
+    const size = count * this.#width;
+    for (let part = 0, to = first; part < this.#parts; part++, to += apart) {
+      rows.fill(0, to, to + size);
+      if (also === undefined) continue;
+      const { headDim, headSize } = also;
+      const slot = also.parts[part]!;
+      for (let head = 0, at = also.first; head < this.#width; head += headDim, at += headSize)
+        slot.fill(0, at, at + count * headDim);
+    }
   }
 
   /** The rows of a page from a position's on. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { PAGE_ROWS, resolveModelSpec } from "@hone/nn";
+import type { HeadRows } from "../cache/kv-rows.ts";
 import { RowPool } from "../cache/row-pool.ts";
 import { ContextSlots } from "./context-slots.ts";
 
@@ -34,14 +35,13 @@ class Subject {
     return this.number * 100_000 + position * 100 + part;
   }
 
-  append(pool: RowPool, count: number, also?: (position: number, row: Float32Array[]) => void): void {
+  append(pool: RowPool, count: number, also?: (position: number) => HeadRows | undefined): void {
     for (let i = 0; i < count && this.start < MOST_ROWS; i++, this.start++) {
       const page = this.pages[Math.floor(this.start / PAGE_ROWS)]!;
       const row = Array.from({ length: PARTS }, (_, part) =>
         Float32Array.from({ length: WIDTH }, (_, i) => this.valueAt(this.start, part * WIDTH + i)),
       );
-      pool.write(page, this.start, row, 0, 1);
-      also?.(this.start, row);
+      pool.write(page, this.start, row, 0, 1, also?.(this.start));
     }
   }
 }
@@ -98,9 +98,7 @@ describe("ContextSlots", () => {
       const places = assertBrought(slots, pool, chosen, Math.ceil(longest / PAGE_ROWS) * PAGE_ROWS);
       // The run's own row, both when it is the slot's next one and when the slot lacks rows before it.
       for (const [index, subject] of chosen.entries()) {
-        subject.append(pool, random.nextInt(2), (position, row) =>
-          slots.append(places[index]!, position, row, 0, 1),
-        );
+        subject.append(pool, random.nextInt(2), (position) => slots.extend(places[index]!, position, 1));
       }
       // A sequence ends, and another one starts with the same pages.
       if (run % 10 === 9) subjects[random.nextInt(12)] = new Subject(random.nextInt(12));

@@ -14,7 +14,7 @@
  */
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
-import { copyRows, free } from "../cache/kv-rows.ts";
+import { copyRows, free, type HeadRows } from "../cache/kv-rows.ts";
 import type { RowPool } from "../cache/row-pool.ts";
 import type { RunItem } from "../policy-runner.ts";
 
@@ -29,15 +29,13 @@ export class ContextSlots {
   #length = 0;
   #capacity = 0;
   #slots: (Slot | undefined)[] = [];
-  #keys: Float32Array[];
-  #values: Float32Array[];
+  /** The keys of layer 0, 1, ..., then the values. */
+  #parts: Float32Array[];
 
   constructor(spec: ModelSpec) {
     this.#groups = spec.numKeyValueHeads;
     this.#headDim = spec.headDim;
-    const none = () => Array.from({ length: spec.numLayers }, () => new Float32Array(0));
-    this.#keys = none();
-    this.#values = none();
+    this.#parts = Array.from({ length: 2 * spec.numLayers }, () => new Float32Array(0));
   }
 
   /** Whether the sequence with these pages has a slot. */
@@ -51,11 +49,11 @@ export class ContextSlots {
   }
 
   keys(layer: number, sequences: number): Float32Array {
-    return this.#keys[layer]!.subarray(0, sequences * this.#slotSize);
+    return this.#parts[layer]!.subarray(0, sequences * this.#slotSize);
   }
 
   values(layer: number, sequences: number): Float32Array {
-    return this.#values[layer]!.subarray(0, sequences * this.#slotSize);
+    return this.#parts[this.#parts.length / 2 + layer]!.subarray(0, sequences * this.#slotSize);
   }
 
   /**
@@ -75,7 +73,7 @@ export class ContextSlots {
         const inPage = position % PAGE_ROWS;
         const count = Math.min(PAGE_ROWS - inPage, start - position);
         const { rows, first, apart } = pool.at(pages[Math.floor(position / PAGE_ROWS)]!, inPage);
-        this.#spread(place, position, () => rows, first, apart, count);
+        this.#spread(place, position, rows, first, apart, count);
         position += count;
       }
       slot.filled = Math.max(slot.filled, start);
@@ -84,26 +82,20 @@ export class ContextSlots {
   }
 
   /**
-   * Copies rows of consecutive positions from the output of their run, if they are the next ones of their slot and there is
-   * room. At that time they are in the processor's cache, and before the next run they would not be.
-   * @param fresh as {@link RowPool.write} takes it, finite at these tokens.
+   * Takes rows of consecutive positions into a slot, if they are its next ones and there is room.
+   * @returns where they must be written at once: they are in the processor's cache then, and would not be before the next run.
    */
-  append(
-    place: number,
-    position: number,
-    fresh: readonly Float32Array[],
-    token: number,
-    count: number,
-  ): void {
+  extend(place: number, position: number, count: number): HeadRows | undefined {
     const slot = this.#slots[place]!;
-    const rows = Math.min(count, this.#length - position);
-    if (slot.filled !== position || rows <= 0) return;
-    this.#spread(place, position, (part) => fresh[part]!, token * this.#groups * this.#headDim, 0, rows);
-    slot.filled += rows;
+    if (slot.filled !== position || position + count > this.#length) return undefined;
+    slot.filled += count;
+    const headDim = this.#headDim;
+    const first = place * this.#slotSize + position * headDim;
+    return { parts: this.#parts, first, headSize: this.#length * headDim, headDim };
   }
 
   dispose(): void {
-    for (const buffers of [this.#keys, this.#values]) for (const buffer of buffers.splice(0)) free(buffer);
+    for (const buffer of this.#parts.splice(0)) free(buffer);
     this.#slots = [];
   }
 
@@ -151,25 +143,24 @@ export class ContextSlots {
   /** Whether all rows of a slot are rows of the sequence. */
   #isBegin(place: number, { filled }: Slot, { pages, start }: RunItem, pool: RowPool): boolean {
     if (filled === 0 || filled > start) return false;
-    const last = this.#keys.length - 1;
+    const last = this.#parts.length / 2 - 1;
     const width = this.#headDim;
     const { rows, first, apart } = pool.at(pages[Math.floor((filled - 1) / PAGE_ROWS)]!, filled - 1);
     const from = first + last * apart;
     const at = place * this.#slotSize + (filled - 1) * width;
-    const held = this.#keys[last]!;
+    const held = this.#parts[last]!;
     for (let i = 0; i < width; i++) if (held[at + i] !== rows[from + i]) return false;
     return true;
   }
 
   /**
    * Copies rows to the heads of a slot.
-   * @param rowsOf the array with the rows of a part; the parts are the keys of layer 0, 1, ..., then the values
-   * @param first position of the first part's rows in it; those of the next part are `apart` further
+   * @param first where the rows of the first part are in `rows`; those of the next part are `apart` further
    */
   #spread(
     place: number,
     position: number,
-    rowsOf: (part: number) => Float32Array,
+    rows: Float32Array,
     first: number,
     apart: number,
     count: number,
@@ -178,23 +169,17 @@ export class ContextSlots {
     const rowSize = this.#groups * width;
     const headSize = this.#length * width;
     const row = place * this.#slotSize + position * width;
-    let part = 0;
-    for (const buffers of [this.#keys, this.#values]) {
-      for (const buffer of buffers) {
-        const rows = rowsOf(part);
-        let from = first + part++ * apart;
-        for (let group = 0, to = row; group < this.#groups; group++, to += headSize, from += width) {
-          copyRows(rows, from, rowSize, buffer, to, width, count);
-        }
+    for (const [part, buffer] of this.#parts.entries()) {
+      let from = first + part * apart;
+      for (let group = 0, to = row; group < this.#groups; group++, to += headSize, from += width) {
+        copyRows(rows, from, rowSize, buffer, to, width, count);
       }
     }
   }
 
   #move(from: number, to: number): void {
     const size = this.#slotSize;
-    for (const buffers of [this.#keys, this.#values]) {
-      for (const buffer of buffers) buffer.copyWithin(to * size, from * size, (from + 1) * size);
-    }
+    for (const buffer of this.#parts) buffer.copyWithin(to * size, from * size, (from + 1) * size);
     this.#slots[to] = this.#slots[from];
   }
 
@@ -211,8 +196,7 @@ export class ContextSlots {
       if (target !== buffer) free(buffer);
       return target;
     };
-    this.#keys = this.#keys.map(resized);
-    this.#values = this.#values.map(resized);
+    this.#parts = this.#parts.map(resized);
     this.#slots = kept;
     this.#capacity = slots;
     this.#length = length;

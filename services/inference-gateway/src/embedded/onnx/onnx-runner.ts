@@ -192,10 +192,9 @@ export class OnnxRunner implements PolicyRunner {
       const token = firstToken + position - start;
       const isSound =
         contexts.layout === "slots"
-          ? contexts.pool.write(page, position, fresh, token, rows)
+          ? contexts.pool.write(page, position, fresh, token, rows, slots?.extend(place, position, rows))
           : contexts.pool.write(page, position, fresh[0]!, token, rows);
       if (!isSound) return false;
-      slots?.append(place, position, fresh, token, rows);
       position += rows;
     }
     return true;
