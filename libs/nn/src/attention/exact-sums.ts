@@ -45,6 +45,12 @@ const TO_VALUE = 2 ** -6 * TO_WHOLE;
 const TO_SUMMED = 2 ** -23 * TO_WHOLE;
 const TO_FACTOR = 2 ** -13 * TO_WHOLE;
 
+/**
+ * The exponentials of masked scores would be numbers below float32's normal ones, which processors take ten times as long to compute.
+ * Those of this exponent are normal, and are rounded to 0 as well.
+ */
+const SMALLEST_EXPONENT = -80;
+
 /** How far the largest of a matrix row's rotated values lies above their root mean square, as in a normal distribution. */
 const LARGEST_OVER_USUAL = 3.2;
 
@@ -97,7 +103,8 @@ export interface ExactShares {
 
 /** @param rounding {@link summedRounding} of the rows of scores */
 export function exactShares(scores: Tensor, rounding: Tensor): ExactShares {
-  const exponentials = Exp(Sub(scores, ReduceMax(scores, { axes: [-1] })));
+  const below = Sub(scores, ReduceMax(scores, { axes: [-1] }));
+  const exponentials = Exp(Max(below, SMALLEST_EXPONENT));
   const total = ReduceSum(roundBy(exponentials, rounding), { axes: [-1] });
   return { numerators: roundBy(exponentials, Mul(nearPowerOfTwo(total), TO_FACTOR)), total };
 }
