@@ -11,6 +11,9 @@
  *   E3: as D2 and D3 of pooled-attention.ts: contexts are padded to multiples of `CONTEXT_BUCKET`, and products have at least two
  *       rows of queries. The heads of a group share a product; where a group has one head, a single query is computed twice.
  *
+ *   E4: where sums have no order (exact-sums.ts), E1 is not needed: a token's own row is in its joined slot, or, in runs of one token for
+ *       each sequence, a context of length 1.
+ *
  * In the last layer, only the result of each sequence's last token is needed, so each sequence has one query there.
  *
  * Inputs:
@@ -19,6 +22,7 @@
  *   joinedKeys.0, ...         slots with room for the new rows [S, G, J, D]
  *   joinedTokens [P]          the new tokens whose rows are added to joined slots: all or none, int32
  *   tokenSequences [N]        the slot of each new token, int32
+ *   ownTokens [S, 1]          the new token of each sequence, int32, if it has one and sums are exact; else [S, 0] (E4)
  */
 import {
   Add,
@@ -31,6 +35,7 @@ import {
   Gather,
   type Graph,
   Less,
+  LessOrEqual,
   MatMul,
   Mul,
   multiplyDims,
@@ -89,6 +94,7 @@ export function slotAttend(
   const repeats = numHeads / groups;
   const tokenSequences = graph.input("tokenSequences", "int32", ["tokens"]);
   const joinedTokens = graph.input("joinedTokens", "int32", ["joinedTokens"]);
+  const ownTokens = isExact ? graph.input("ownTokens", "int32", ["sequences", "own"]) : undefined;
   const position_N = Reshape(positionIds, ["tokens"]);
   const places_PG3 = placesOf(
     Cast(Gather(tokenSequences, joinedTokens), "int64"),
@@ -98,11 +104,12 @@ export function slotAttend(
   const slots = (name: string, length: string) =>
     graph.input(name, "float32", ["sequences", groups, length, headDim]);
 
-  /** The contexts of a layer: those that are read in place, and those that new rows join (E2). */
-  function contextsOf(name: string, joinedName: string, fresh: Tensor): readonly [Tensor, Tensor] {
+  /** The contexts of a layer: those that are read in place, those that new rows join (E2), and the tokens' own rows (E4). */
+  function contextsOf(name: string, joinedName: string, fresh: Tensor): Tensor[] {
     const rows_NGD = Reshape(fresh, ["tokens", groups, headDim]);
     const joined = ScatterND(slots(joinedName, "joined"), places_PG3, Gather(rows_NGD, joinedTokens));
-    return [slots(name, "context"), joined];
+    const own = ownTokens && Transpose(Gather(rows_NGD, ownTokens), [0, 2, 1, 3]);
+    return [slots(name, "context"), joined, ...(own === undefined ? [] : [own])];
   }
 
   /** @param positions of the queries [S, queries] */
@@ -110,59 +117,54 @@ export function slotAttend(
     positions: Tensor,
     queries: Dim,
     perQuery: number,
-    contexts: readonly [Tensor, Tensor],
+    contexts: readonly Tensor[],
   ): Readers {
     const rows = multiplyDims(queries, perQuery);
     const perHead = Add(Unsqueeze(positions, [2]), graph.constant("int32", new Array(perQuery).fill(0)));
     const position_S1R1 = Reshape(perHead, ["sequences", 1, rows, 1]);
-    const biases = contexts.map((context) => {
-      const isSeen = Less(Cast(RangeAlong(context, 2), "int32"), position_S1R1);
+    const biases = contexts.map((context, kind) => {
+      const place = Cast(RangeAlong(context, 2), "int32");
+      const hasOwn = isExact && kind > 0;
+      const isSeen = hasOwn ? LessOrEqual(place, position_S1R1) : Less(place, position_S1R1);
       return Where(isSeen, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
     });
-    const own = Cast(Sub(position_S1R1, position_S1R1), "float32");
+    if (!isExact) biases.push(Cast(Sub(position_S1R1, position_S1R1), "float32"));
     return {
       queries,
       rows,
-      bias: Concat([...biases, own], 3),
-      sizes: sizesAlong([...biases, own], 3),
+      bias: Concat(biases, 3),
+      sizes: sizesAlong(biases, 3),
       rounding: isExact ? summedRounding(position_S1R1) : undefined,
     };
   }
 
-  /** @param q [S, G, queries, heads, D] @param own keys and values of the queries' tokens [S, G, queries, 1, D] @returns as q */
+  /** @param q [S, G, queries, heads, D] @param own keys and values of the queries' tokens [S, G, queries, 1, D] (E1) @returns as q */
   function attendTo(
     readers: Readers,
     q: Tensor,
-    keys: readonly [Tensor, Tensor],
-    values: readonly [Tensor, Tensor],
-    own: { readonly keys: Tensor; readonly values: Tensor },
+    keys: readonly Tensor[],
+    values: readonly Tensor[],
+    own: { readonly keys: Tensor; readonly values: Tensor } | undefined,
   ): Tensor {
     const { queries, rows } = readers;
-    const factor = 1 / Math.sqrt(headDim);
+    const options = { transB: true, alpha: 1 / Math.sqrt(headDim) };
     const q_SGRD = Reshape(q, ["sequences", groups, rows, headDim]);
-    const parts = [
-      ...keys.map((k) => FusedMatMul(q_SGRD, k, { transB: true, alpha: factor })),
-      Reshape(FusedMatMul(q, own.keys, { transB: true, alpha: factor }), ["sequences", groups, rows, 1]),
-    ];
+    const parts = keys.map((k) => FusedMatMul(q_SGRD, k, options));
+    if (own !== undefined)
+      parts.push(Reshape(FusedMatMul(q, own.keys, options), ["sequences", groups, rows, 1]));
     const scores = Add(Concat(parts, 3), readers.bias);
     const exact = readers.rounding && exactShares(scores, readers.rounding);
-    const shares = exact?.numerators ?? Softmax(scores);
-    const [inPlace, inJoined, toOwn] = SplitLike(shares, parts, 3, readers.sizes);
-    const earlier = Add(MatMul(inPlace!, values[0]), MatMul(inJoined!, values[1]));
+    const shares = SplitLike(exact?.numerators ?? Softmax(scores), parts, 3, readers.sizes);
+    const mixed = values.map((v, kind) => MatMul(shares[kind]!, v)).reduce((a, b) => Add(a, b));
     const byHead = (x: Tensor) => Reshape(x, ["sequences", groups, queries, q.shape[3]!, x.shape[3]!]);
-    const sums = Add(byHead(earlier), Mul(byHead(toOwn!), own.values));
+    const sums =
+      own === undefined ? byHead(mixed) : Add(byHead(mixed), Mul(byHead(shares.at(-1)!), own.values));
     return exact === undefined ? sums : Div(sums, byHead(exact.total));
   }
 
   // Two rows of queries (E3)
   const lastRepeats = Math.max(repeats, 2);
-  function attendLast(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    keys: readonly [Tensor, Tensor],
-    values: readonly [Tensor, Tensor],
-  ) {
+  function attendLast(q: Tensor, k: Tensor, v: Tensor, keys: readonly Tensor[], values: readonly Tensor[]) {
     const once = Reshape(q, ["sequences", groups, 1, repeats, headDim]);
     const twice = repeats === lastRepeats ? once : Concat([once, once], 3);
     const ownOf = (x: Tensor) =>
@@ -175,7 +177,8 @@ export function slotAttend(
       ]);
     const last_S1 = Unsqueeze(Gather(position_N, lastTokens), [1]);
     const readers = readersOf(last_S1, 1, lastRepeats, keys);
-    const mixed = attendTo(readers, twice, keys, values, { keys: ownOf(k), values: ownOf(v) });
+    const own = isExact ? undefined : { keys: ownOf(k), values: ownOf(v) };
+    const mixed = attendTo(readers, twice, keys, values, own);
     return Reshape(Slice(mixed, 3, 0, repeats), [1, "sequences", numHeads * headDim]);
   }
 
@@ -189,7 +192,7 @@ export function slotAttend(
     /** [1, N, heads, D] -> [S, G, Q, heads/G, D] */
     const byGroup = (x: Tensor, perGroup: number) =>
       Transpose(queriesOf.split(x, [groups, perGroup]), [0, 2, 1, 3, 4]);
-    const own = { keys: byGroup(k, 1), values: byGroup(v, 1) };
+    const own = isExact ? undefined : { keys: byGroup(k, 1), values: byGroup(v, 1) };
     const mixed_SGQRD = attendTo(shared, byGroup(q, repeats), keys, values, own);
     return queriesOf.join(Transpose(mixed_SGQRD, [0, 2, 1, 3, 4]));
   };

@@ -291,6 +291,8 @@ export class OnnxRunner implements PolicyRunner {
     }
     const joinedTokens = this.#buffers.indices("joinedTokens", [isInPlace ? 0 : tokens]);
     for (let i = 0; i < joinedTokens.length; i++) joinedTokens[i] = i;
+    const ownTokens = this.#buffers.indices("ownTokens", [sequences, isInPlace ? 1 : 0]);
+    if (isInPlace) for (const [index, place] of places.entries()) ownTokens[place] = index;
     const shape = slots.shapeFor(sequences);
     const none = slots.shapeFor(sequences, 0);
     for (let layer = 0; layer < this.#spec.numLayers; layer++) {
