@@ -10,7 +10,6 @@
  *       in each layer. All tokens of a run are computed in one way; the other kind of slots then has the length 0.
  *   E3: as D2 and D3 of pooled-attention.ts: contexts are padded to multiples of `CONTEXT_BUCKET`, and products have at least two
  *       rows of queries. The heads of a group share a product; where a group has one head, a single query is computed twice.
- *
  *   E4: where sums have no order (exact-sums.ts), E1 is not needed: a token's own row is in its joined slot, or, in runs of one token for
  *       each sequence, a context of length 1.
  *
