@@ -14,7 +14,7 @@
  */
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
-import { copyRows, free, type HeadRows } from "../cache/kv-rows.ts";
+import { free, type HeadRows, spreadRows } from "../cache/kv-rows.ts";
 import type { RowPool } from "../cache/row-pool.ts";
 import type { RunItem } from "../policy-runner.ts";
 
@@ -73,7 +73,9 @@ export class ContextSlots {
         const inPage = position % PAGE_ROWS;
         const count = Math.min(PAGE_ROWS - inPage, start - position);
         const { rows, first, apart } = pool.at(pages[Math.floor(position / PAGE_ROWS)]!, inPage);
-        this.#spread(place, position, rows, first, apart, count);
+        const heads = this.#headRows(place, position);
+        for (let part = 0, from = first; part < this.#parts.length; part++, from += apart)
+          spreadRows(rows, from, this.#groups * this.#headDim, count, heads, part);
         position += count;
       }
       slot.filled = Math.max(slot.filled, start);
@@ -89,9 +91,7 @@ export class ContextSlots {
     const slot = this.#slots[place]!;
     if (slot.filled !== position || position + count > this.#length) return undefined;
     slot.filled += count;
-    const headDim = this.#headDim;
-    const first = place * this.#slotSize + position * headDim;
-    return { parts: this.#parts, first, headSize: this.#length * headDim, headDim };
+    return this.#headRows(place, position);
   }
 
   dispose(): void {
@@ -153,28 +153,11 @@ export class ContextSlots {
     return true;
   }
 
-  /**
-   * Copies rows to the heads of a slot.
-   * @param first where the rows of the first part are in `rows`; those of the next part are `apart` further
-   */
-  #spread(
-    place: number,
-    position: number,
-    rows: Float32Array,
-    first: number,
-    apart: number,
-    count: number,
-  ): void {
-    const width = this.#headDim;
-    const rowSize = this.#groups * width;
-    const headSize = this.#length * width;
-    const row = place * this.#slotSize + position * width;
-    for (const [part, buffer] of this.#parts.entries()) {
-      let from = first + part * apart;
-      for (let group = 0, to = row; group < this.#groups; group++, to += headSize, from += width) {
-        copyRows(rows, from, rowSize, buffer, to, width, count);
-      }
-    }
+  /** Where a slot's rows are, from a position on. */
+  #headRows(place: number, position: number): HeadRows {
+    const headDim = this.#headDim;
+    const first = place * this.#slotSize + position * headDim;
+    return { parts: this.#parts, first, headSize: this.#length * headDim, headDim };
   }
 
   #move(from: number, to: number): void {
