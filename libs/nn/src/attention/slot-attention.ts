@@ -11,7 +11,7 @@
  *   E3: as D2 and D3 of pooled-attention.ts: contexts are padded to multiples of `CONTEXT_BUCKET`, and products have at least two
  *       rows of queries. The heads of a group share a product; where a group has one head, a single query is computed twice.
  *   E4: where sums have no order (exact-sums.ts), E1 is not needed: a token's own row is in its joined slot, or, in runs of one token for
- *       each sequence, a context of length 1.
+ *       each sequence, a context of length 1. Nor need contexts be padded.
  *
  * In the last layer, only the result of each sequence's last token is needed, so each sequence has one query there.
  *

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
+import { CONTEXT_BUCKET } from "@hone/nn";
 import { FinishReason } from "@hone/rl";
 import { EngineBusyError, EngineFailedError } from "../domain/errors.ts";
+import { RUN_COST } from "./embedded-engine.ts";
 import type { EngineEvent } from "./messages.ts";
 import type { RunItem } from "./policy-runner.ts";
 import { HashRunner } from "./testing/hash-runner.ts";
@@ -51,6 +53,26 @@ describe("EngineCore", () => {
     for (const work of requests)
       assert.deepEqual(sampleOf(results.get(work.id)), sampleOf(await alone(work)));
     assert.ok(runner.runs.some((run) => run.sequences > 1));
+  });
+
+  test("lets one run decode for a turn where not all sequences fit in a run, and gives the same tokens", async () => {
+    const runCost = { ...RUN_COST, maxContextRows: 3 * CONTEXT_BUCKET, turnSteps: 4 };
+    const { core, runner } = await coreWith({}, { runCost });
+    const requests = Array.from({ length: 8 }, (_, i) =>
+      request({
+        promptIds: [i + 1, i + 2],
+        seed: i,
+        sampling: { ...request().sampling, maxNewTokens: 20, stopTokenIds: [] },
+      }),
+    );
+    for (const work of requests) core.submit(work, false);
+    const { results } = await finish(core);
+    for (const work of requests)
+      assert.deepEqual(sampleOf(results.get(work.id)), sampleOf(await alone(work)));
+    const decoding = runner.runs.filter(({ tokens, sequences }) => tokens === sequences);
+    assert.ok(decoding.every(({ sequences }) => sequences <= 3));
+    // Each of the 8 sequences decodes 19 tokens.
+    assert.ok(decoding.length >= Math.ceil((8 * 19) / 3) && decoding.length < 65, `${decoding.length} runs`);
   });
 
   test("starts the youngest sequence over when rows run out, and gives the same tokens", async () => {

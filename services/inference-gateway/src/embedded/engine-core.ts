@@ -31,8 +31,9 @@ import { Sampler } from "../domain/sampling/sampler.ts";
 import type { RowMasses } from "../domain/sampling/sampling-row.ts";
 import { PagePool } from "./cache/page-pool.ts";
 import { PrefixCache } from "./cache/prefix-cache.ts";
+import { DecodeTurns } from "./decode-turns.ts";
 import type { EngineEvent } from "./messages.ts";
-import { groupRuns, type PlannedWork, planStep } from "./plan-step.ts";
+import { type PlannedWork, planStep, runsOfStep } from "./plan-step.ts";
 import type { PolicyRunner, RunCost } from "./policy-runner.ts";
 import { PrefillPace } from "./prefill-pace.ts";
 import { Sequence, type SequenceHome } from "./sequence.ts";
@@ -57,6 +58,7 @@ interface LoadedPolicy extends SequenceHome {
   readonly version: number;
   readonly sampler: Sampler;
   readonly pace: PrefillPace;
+  readonly turns: DecodeTurns;
   running: Sequence[];
   waiting: Sequence[];
 }
@@ -154,15 +156,9 @@ export class EngineCore {
   }
 
   /** C1 */
-  #change(apply: () => Promise<void> | void): Promise<void> {
+  #change(apply: () => Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.#betweenSteps.push(async () => {
-        try {
-          resolve(await apply());
-        } catch (error) {
-          reject(error);
-        }
-      });
+      this.#betweenSteps.push(() => apply().then(resolve, reject));
     });
   }
 
@@ -201,9 +197,9 @@ export class EngineCore {
     return this.#models.get(request.model)?.findLast(({ version }) => isAllowed(request, version));
   }
 
-  #install(model: string, version: number, runner: PolicyRunner): void {
+  async #install(model: string, version: number, runner: PolicyRunner): Promise<void> {
     const pool = new PagePool(runner.pageCapacity);
-    const perToken = runner.runCost?.perToken;
+    const { perToken, turnSteps = 1 } = runner.runCost ?? this.#options.runCost;
     // Versions of a model have the same pace.
     const pace = this.#models.get(model)?.at(-1)?.pace ?? new PrefillPace(perToken && perToken / 1_000);
     const policy: LoadedPolicy = {
@@ -213,6 +209,7 @@ export class EngineCore {
       cache: new PrefixCache(pool),
       sampler: new Sampler(runner.limits.vocabularySize),
       pace,
+      turns: new DecodeTurns(turnSteps),
       running: [],
       waiting: [],
     };
@@ -226,6 +223,7 @@ export class EngineCore {
       }
     }
     this.#models.set(model, [...policies, policy]);
+    await this.#retire();
   }
 
   /** Fails the sequences that are of no use once a version is loaded. */
@@ -269,7 +267,8 @@ export class EngineCore {
       // An older sequence may have taken the pages of this one.
       .filter(({ sequence }) => sequence.lease !== undefined)
       .map(({ sequence }) => ({ ...sequence.item(), sequence }));
-    for (const group of groupRuns(items, cost)) {
+    const runs = runsOfStep(items, cost, policy.turns);
+    for (const group of runs) {
       const startedAt = now();
       const { logits, masses, broken } = await policy.runner.run(group);
       const at = now();
@@ -289,7 +288,7 @@ export class EngineCore {
         this.#sample(policy, sequence, rowLogits, masses?.[row], at);
       }
     }
-    return items.length;
+    return runs.flat().length;
   }
 
   #sample(

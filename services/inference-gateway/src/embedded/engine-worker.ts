@@ -11,6 +11,7 @@ import { Quantization } from "@hone/rl";
 import { exactEightBitType } from "@hone/tensor";
 import type { StepFigures } from "../domain/generation-metrics.ts";
 import type { LoadProgress, PolicySource } from "../domain/inference-engine.ts";
+import { SlotMemory } from "./cache/row-memory.ts";
 import { EngineCore, type EngineCoreOptions } from "./engine-core.ts";
 import {
   type EngineEvent,
@@ -42,6 +43,7 @@ const port = parentPort!;
 const options = workerData as EngineWorkerData;
 const core = new EngineCore({ ...options.core, now: sharedClock });
 const sides = new WeightSides();
+const memory = new SlotMemory();
 let isClosed = false;
 let postedLoad = "";
 let steps: StepFigures[] = [];
@@ -90,7 +92,7 @@ function handle(message: ToWorker): void {
       void answer(message.call, load(message.call, message.source));
       return;
     case "unload":
-      void answer(message.call, core.unload(message.model));
+      void answer(message.call, unload(message.model));
       return;
     case "close":
       void answer(message.call, close());
@@ -113,6 +115,7 @@ async function load(call: number, source: PolicySource): Promise<void> {
     isWeightLeft,
     eightBits,
     ownsWeights: true,
+    memory,
   });
   const side = isWeightLeft ? "weights as they lie" : "weights packed";
   tell("built", eightBits === undefined ? side : `weights in eight bits, as ${eightBits}`);
@@ -120,6 +123,11 @@ async function load(call: number, source: PolicySource): Promise<void> {
   wake?.();
   await installed;
   tell("swapped");
+}
+
+async function unload(model: string): Promise<void> {
+  await core.unload(model);
+  if (core.models().length === 0) memory.clear();
 }
 
 /** Posts each stage of a load when it ends. */
@@ -134,7 +142,7 @@ function progressOf(call: number): (stage: LoadProgress["stage"], detail?: strin
 }
 
 async function close(): Promise<void> {
-  const unloaded = core.models().map(({ model }) => core.unload(model));
+  const unloaded = core.models().map(({ model }) => unload(model));
   wake?.();
   await Promise.all(unloaded);
   isClosed = true;

@@ -91,7 +91,7 @@ describe("planStep()", () => {
 
 describe("groupRuns()", () => {
   const items = (shapes: [start: number, count: number][]) =>
-    shapes.map(([start, count]) => ({ start, count }));
+    shapes.map(([start, count]) => ({ start, count, tokenIds: new Int32Array(start + count + 8) }));
 
   test("keeps every item exactly once", () => {
     const all = items(Array.from({ length: 300 }, (_, i) => [(i * 37) % 500, 1 + ((i * 11) % 40)]));

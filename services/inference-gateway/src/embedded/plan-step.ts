@@ -9,7 +9,8 @@
  * None of this can change a sample (G1), as it decides only when rows are computed.
  */
 
-import { CONTEXT_BUCKET } from "@hone/nn";
+import { contextRoom } from "./context-room.ts";
+import type { DecodeTurns } from "./decode-turns.ts";
 import type { RunCost, RunItem } from "./policy-runner.ts";
 import type { Sequence } from "./sequence.ts";
 
@@ -71,18 +72,28 @@ function sharesMost(sequence: Sequence, other: Sequence): boolean {
   return true;
 }
 
-/** Groups items into runs so that padding costs less than more runs would. Each item is in one run, in any order. */
-export function groupRuns<T extends Pick<RunItem, "start" | "count">>(
+/** The runs of a step. Items that decode may have to wait for a later step, until it is the turn of their run. */
+export function runsOfStep<T extends GroupedItem & { readonly sequence: object }>(
   items: readonly T[],
   cost: RunCost,
+  turns: DecodeTurns,
 ): T[][] {
+  const runs = groupRuns(items, cost);
+  const isDecoding = (run: readonly T[]) => run.every(({ count }) => count === 1);
+  return [...turns.choose(runs.filter(isDecoding)), ...runs.filter((run) => !isDecoding(run))];
+}
+
+type GroupedItem = Pick<RunItem, "start" | "count" | "tokenIds">;
+
+/** Groups items into runs so that padding costs less than more runs would. Each item is in one run, in any order. */
+export function groupRuns<T extends GroupedItem>(items: readonly T[], cost: RunCost): T[][] {
   const ordered = [...items].sort((a, b) => a.count - b.count || contextOf(a) - contextOf(b));
   const groups: T[][] = [];
   let group: T[] = [];
   let longest = 0;
   let newTokens = 0;
   for (const item of ordered) {
-    const context = Math.ceil(contextOf(item) / CONTEXT_BUCKET) * CONTEXT_BUCKET;
+    const context = contextRoom(item, cost.isExact ?? false);
     const joined = Math.max(longest, context);
     const last = group.at(-1);
     if (last !== undefined) {

@@ -57,6 +57,10 @@ export interface RunCost {
   readonly maxContextRows: number;
   /** Most new tokens in one run, for the same reason. @default no limit */
   readonly maxNewTokens?: number;
+  /** Steps for which the sequences of one decoding run are computed before those of another one. @default 1: all in each step */
+  readonly turnSteps?: number;
+  /** Whether the sums of attention have no order, so that contexts are hardly padded. @default false */
+  readonly isExact?: boolean;
 }
 
 export interface PolicyRunner {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { resolveModelSpec } from "@hone/nn";
+import { RowMemory } from "./row-memory.ts";
 import { RowPool } from "./row-pool.ts";
 
 /** Blocks of 32 MiB hold two pages of it. */
@@ -31,7 +32,7 @@ function readRow(pool: RowPool, page: number, position: number): Float32Array[] 
 
 describe("RowPool", () => {
   test("keeps the rows that were written, in pages of several blocks", () => {
-    const pool = new RowPool(spec, 10);
+    const pool = new RowPool(spec, 10, new RowMemory());
     const fresh = rowsOf(3);
     const places = [
       [2, 3],
@@ -49,7 +50,7 @@ describe("RowPool", () => {
   });
 
   test("copies the first rows of a page and no more", () => {
-    const pool = new RowPool(spec, 10);
+    const pool = new RowPool(spec, 10, new RowMemory());
     const fresh = rowsOf(3);
     assert.ok(pool.write(1, 0, fresh, 0, 3));
     pool.copyRows(1, 8, 2);
@@ -59,7 +60,7 @@ describe("RowPool", () => {
   });
 
   test("writes zeros in place of rows with a value that is not finite, and returns false", () => {
-    const pool = new RowPool(spec, 10);
+    const pool = new RowPool(spec, 10, new RowMemory());
     for (const bad of [Number.NaN, Number.NEGATIVE_INFINITY]) {
       const fresh = rowsOf(2);
       fresh[7]![WIDTH + 5] = bad;
@@ -73,7 +74,7 @@ describe("RowPool", () => {
   test("writes the rows, or the zeros, to a place with other distances as well", () => {
     const headDim = 64;
     const headSize = 7 * headDim;
-    const pool = new RowPool(spec, 10);
+    const pool = new RowPool(spec, 10, new RowMemory());
     const fresh = rowsOf(3);
     const also = {
       parts: ZEROS.map(() => new Float32Array((WIDTH / headDim) * headSize).fill(-1)),

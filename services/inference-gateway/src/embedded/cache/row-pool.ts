@@ -8,7 +8,8 @@
  */
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
-import { contextBytesPerToken, free, type HeadRows, isAllFinite, spreadRows } from "./kv-rows.ts";
+import { contextBytesPerToken, type HeadRows, isAllFinite, spreadRows } from "./kv-rows.ts";
+import type { RowMemory } from "./row-memory.ts";
 
 /** Large enough to get large pages of memory. */
 const BLOCK_BYTES = 32 * 2 ** 20;
@@ -31,8 +32,10 @@ export class RowPool {
   readonly #parts: number;
   readonly #blockPages: number;
   readonly #blocks = new Map<number, Float32Array>();
+  readonly #memory: RowMemory;
 
-  constructor(spec: ModelSpec, capacity: number) {
+  constructor(spec: ModelSpec, capacity: number, memory: RowMemory) {
+    this.#memory = memory;
     this.capacity = capacity;
     this.#width = spec.numKeyValueHeads * spec.headDim;
     this.#parts = 2 * spec.numLayers;
@@ -89,7 +92,7 @@ export class RowPool {
     const apart = PAGE_ROWS * this.#width;
     let rows = this.#blocks.get(number);
     if (rows === undefined) {
-      rows = new Float32Array(this.#blockPages * this.#parts * apart);
+      rows = this.#memory.take(this.#blockPages * this.#parts * apart);
       this.#blocks.set(number, rows);
     }
     const first = (page % this.#blockPages) * this.#parts * apart + (position % PAGE_ROWS) * this.#width;
@@ -114,9 +117,9 @@ export class RowPool {
     to.rows.set(from.rows.subarray(from.first, from.first + size), to.first);
   }
 
-  /** Frees the memory at once; the garbage collector would keep the memory of a whole version for a while. */
+  /** Returns the memory at once; the garbage collector would keep the memory of a whole version for a while. */
   dispose(): void {
-    for (const rows of this.#blocks.values()) free(rows);
+    this.#memory.keep([...this.#blocks.values()]);
     this.#blocks.clear();
   }
 }

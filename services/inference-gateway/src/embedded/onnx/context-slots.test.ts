@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { Random } from "@hone/core";
 import { PAGE_ROWS, resolveModelSpec } from "@hone/nn";
 import type { HeadRows } from "../cache/kv-rows.ts";
+import { RowMemory } from "../cache/row-memory.ts";
 import { RowPool } from "../cache/row-pool.ts";
 import { ContextSlots } from "./context-slots.ts";
 
@@ -87,8 +88,8 @@ function assertBrought(
 describe("ContextSlots", () => {
   test("holds the rows of every sequence of a run while sequences come, grow and leave", () => {
     const random = new Random(8);
-    const pool = new RowPool(spec, 200);
-    const slots = new ContextSlots(spec);
+    const pool = new RowPool(spec, 200, new RowMemory());
+    const slots = new ContextSlots(spec, new RowMemory());
     const subjects = Array.from({ length: 12 }, (_, number) => new Subject(number));
     for (let run = 0; run < 150; run++) {
       const chosen = subjects.filter(() => random.next() < 0.5);
@@ -107,8 +108,8 @@ describe("ContextSlots", () => {
   });
 
   test("gives a session's next turn the slot of the turn before, and no other slot", () => {
-    const pool = new RowPool(spec, 200);
-    const slots = new ContextSlots(spec);
+    const pool = new RowPool(spec, 200, new RowMemory());
+    const slots = new ContextSlots(spec, new RowMemory());
     const turns = [new Subject(0), new Subject(1)];
     for (const subject of turns) subject.append(pool, 20);
     assert.deepEqual(assertBrought(slots, pool, turns, 64), [0, 1]);
@@ -120,8 +121,8 @@ describe("ContextSlots", () => {
   });
 
   test("keeps a sequence in its slot when sequences in later slots leave", () => {
-    const pool = new RowPool(spec, 200);
-    const slots = new ContextSlots(spec);
+    const pool = new RowPool(spec, 200, new RowMemory());
+    const slots = new ContextSlots(spec, new RowMemory());
     const [first, second] = [new Subject(0), new Subject(1)];
     for (const subject of [first, second]) subject.append(pool, 20);
     const itemOf = ({ pages, start }: Subject) => ({

@@ -15,6 +15,7 @@
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
 import { free, type HeadRows, spreadRows } from "../cache/kv-rows.ts";
+import type { RowMemory } from "../cache/row-memory.ts";
 import type { RowPool } from "../cache/row-pool.ts";
 import type { RunItem } from "../policy-runner.ts";
 
@@ -31,8 +32,10 @@ export class ContextSlots {
   #slots: (Slot | undefined)[] = [];
   /** The keys of layer 0, 1, ..., then the values. */
   #parts: Float32Array[];
+  readonly #memory: RowMemory;
 
-  constructor(spec: ModelSpec) {
+  constructor(spec: ModelSpec, memory: RowMemory) {
+    this.#memory = memory;
     this.#groups = spec.numKeyValueHeads;
     this.#headDim = spec.headDim;
     this.#parts = Array.from({ length: 2 * spec.numLayers }, () => new Float32Array(0));
@@ -95,7 +98,7 @@ export class ContextSlots {
   }
 
   dispose(): void {
-    for (const buffer of this.#parts.splice(0)) free(buffer);
+    this.#memory.keep(this.#parts.splice(0));
     this.#slots = [];
   }
 
@@ -174,7 +177,7 @@ export class ContextSlots {
     const usual = pool.capacity * PAGE_ROWS * this.#groups * this.#headDim;
     const resized = (buffer: Float32Array) => {
       const isFitting = buffer.length >= needed;
-      const target = isFitting ? buffer : new Float32Array(Math.max(needed, usual));
+      const target = isFitting ? buffer : this.#memory.take(Math.max(needed, usual));
       this.#moveRows(buffer, target, kept, length);
       if (target !== buffer) free(buffer);
       return target;

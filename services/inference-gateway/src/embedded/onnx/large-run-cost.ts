@@ -8,6 +8,9 @@ import type { RunCost } from "../policy-runner.ts";
 /** Most new tokens of a run of a large model, so that the values between its layers stay in the processor's cache. */
 const MAX_RUN_TOKENS = 512;
 
+/** In its first step a run fills slots, which takes about as long as two steps. */
+const TURN_STEPS = 16;
+
 /**
  * The approximate speed of two cores per microsecond while a large model runs: bytes read from memory, and additions with
  * multiplications of attention. Wrong values make it slower, but do not change samples.
@@ -35,5 +38,7 @@ export function largeRunCost(
     perToken: (2 * parameters) / FLOP_PER_US,
     maxContextRows: Math.max(spec.maxPositions, maxCacheBytes / bytesPerRow),
     maxNewTokens: MAX_RUN_TOKENS,
+    ...(layout === "slots" && { turnSteps: TURN_STEPS }),
+    isExact: layout === "slots" && eightBits !== undefined,
   };
 }

@@ -29,7 +29,9 @@ import { type EightBitType, type Fetched, GraphSession, type TensorData } from "
 import { inverseTemperature, type RowMasses } from "../../domain/sampling/sampling-row.ts";
 import { KvPool } from "../cache/kv-pool.ts";
 import { contextTokensIn } from "../cache/kv-rows.ts";
+import { SlotMemory } from "../cache/row-memory.ts";
 import { RowPool } from "../cache/row-pool.ts";
+import { contextRoom } from "../context-room.ts";
 import type { PolicyLimits, PolicyRunner, RunCost, RunItem, RunOutput } from "../policy-runner.ts";
 import { ContextSlots } from "./context-slots.ts";
 import { FeedBuffers } from "./feed-buffers.ts";
@@ -55,6 +57,8 @@ export interface OnnxRunnerOptions {
   readonly ownsWeights?: boolean;
   /** Cost of its runs. @default with slots it depends on the size of the model; else what the engine assumes */
   readonly runCost?: RunCost;
+  /** Where slots, and the pool that they are filled from, have their memory. @default memory that is freed at the end */
+  readonly memory?: SlotMemory;
   /** Path prefix of onnxruntime's profile, written when the runner is disposed of. */
   readonly profilePrefix?: string;
 }
@@ -71,6 +75,10 @@ interface SlotContexts {
   readonly pool: RowPool;
   readonly decoding: ContextSlots;
   readonly continuing: ContextSlots;
+  /** Whether the sums of attention have no order. */
+  readonly isExact: boolean;
+  /** Memory that no other runner uses, which is freed at the end. */
+  readonly ownMemory: SlotMemory | undefined;
 }
 
 type Contexts = { readonly layout: "pooled"; readonly pool: KvPool } | SlotContexts;
@@ -137,7 +145,10 @@ export class OnnxRunner implements PolicyRunner {
     });
     const affordable = contextTokensIn(spec, options.maxCacheBytes) / PAGE_ROWS;
     const useful = options.maxSequences * Math.ceil(spec.maxPositions / PAGE_ROWS);
-    const contexts = makeContexts(layout, spec, Math.min(affordable, useful) + 1);
+    const contexts = makeContexts(layout, spec, Math.min(affordable, useful) + 1, {
+      isExact: eightBits !== undefined,
+      memory: options.memory,
+    });
     const usualCost = isLarge(spec)
       ? largeRunCost(spec, layout, eightBits, options.maxCacheBytes)
       : undefined;
@@ -156,7 +167,7 @@ export class OnnxRunner implements PolicyRunner {
     let places: number[];
     if (contexts.layout === "slots") {
       slots = this.#slotsFor(items, contexts);
-      places = this.#feedSlots(items, shape, slots, contexts.pool);
+      places = this.#feedSlots(items, shape, slots, contexts);
     } else places = this.#feedPools(items, shape, contexts.pool);
     this.#feedTokens(items, shape, places);
     const isBlockEnough = items.every(({ wantsLogits, isFromAll }) => !wantsLogits || isFromAll);
@@ -220,8 +231,10 @@ export class OnnxRunner implements PolicyRunner {
     await this.#session.release();
     const contexts = this.#contexts;
     contexts.pool.dispose();
-    if (contexts.layout === "slots")
+    if (contexts.layout === "slots") {
       for (const slots of [contexts.decoding, contexts.continuing]) slots.dispose();
+      contexts.ownMemory?.clear();
+    }
     releaseValues(this.#ownWeights);
   }
 
@@ -276,12 +289,11 @@ export class OnnxRunner implements PolicyRunner {
     items: readonly RunItem[],
     { sequences, tokens }: RunShape,
     slots: ContextSlots,
-    pool: RowPool,
+    { decoding, pool, isExact }: SlotContexts,
   ): number[] {
     const isInPlace = items.every(({ count }) => count === 1);
-    // Sequences that decode get room for one more row at once, or all would have to move in the next step.
-    const longest = items.reduce((most, { start, count }) => Math.max(most, start + count), 0);
-    const length = Math.ceil(longest / CONTEXT_BUCKET) * CONTEXT_BUCKET;
+    const rooms = items.map((item) => contextRoom(item, isExact, slots === decoding));
+    const length = Math.max(...rooms);
     const places = slots.bring(items, length, pool);
     const tokenSequences = this.#buffers.indices("tokenSequences", [tokens]);
     let token = 0;
@@ -354,10 +366,22 @@ function keepRead(
 }
 
 /** @param pages most pages of the pool */
-function makeContexts(layout: ContextLayout, spec: ModelSpec, pages: number): Contexts {
+function makeContexts(
+  layout: ContextLayout,
+  spec: ModelSpec,
+  pages: number,
+  { isExact, memory: shared }: { readonly isExact: boolean; readonly memory: SlotMemory | undefined },
+): Contexts {
   if (layout === "pooled") return { layout, pool: new KvPool(spec, pages) };
-  const pool = new RowPool(spec, pages);
-  return { layout, pool, decoding: new ContextSlots(spec), continuing: new ContextSlots(spec) };
+  const memory = shared ?? new SlotMemory();
+  return {
+    layout,
+    pool: new RowPool(spec, pages, memory.pool),
+    decoding: new ContextSlots(spec, memory.decoding),
+    continuing: new ContextSlots(spec, memory.continuing),
+    isExact,
+    ownMemory: shared === undefined ? memory : undefined,
+  };
 }
 
 function rowMasses(results: Readonly<Record<string, Fetched>>): RowMasses[] {
