@@ -121,7 +121,7 @@ export async function loadAdapter(
   const parameters = checkTensors(spec, described.lora, reader);
   const weights: Record<string, Float32Array> = {};
   const digest = await reader.readInto(({ name }) => {
-    const values = allocate(parameterSize(parameters.get(name)!));
+    const values = allocate(parameterSize(parameters.get(name)!), name);
     weights[name] = values;
     return values;
   });

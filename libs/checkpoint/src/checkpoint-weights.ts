@@ -21,13 +21,16 @@ import type { TensorEntry } from "./safetensors/header.ts";
 import type { OnTensorRead, SafeTensorsReader } from "./safetensors/reader.ts";
 
 /** Makes the array for a parameter with that many values. */
-export type WeightAllocator = (values: number) => Float32Array;
+export type WeightAllocator = (values: number, name: string) => Float32Array;
 
 /** What is done with the weights of a model that is read. */
 export interface ReadOptions {
   /** Makes the array of a parameter, for instance in memory that threads share. */
   readonly allocate?: WeightAllocator | undefined;
-  /** Takes each parameter as soon as it is read, in the order of the files, and is waited for; it is then not among the weights. */
+  /**
+   * Takes each parameter as soon as it is read, in the order of the files, and is waited for; it is then not among the weights. Meanwhile
+   * the next one is read, so of arrays that are used again there must be two.
+   */
   readonly take?: ((name: string, values: Float32Array) => void | Promise<void>) | undefined;
 }
 
@@ -92,7 +95,7 @@ export async function readWeights(
   const place = ({ name }: TensorEntry) => {
     const parameter = parameters.get(name);
     if (parameter === undefined) return undefined;
-    const values = allocate(parameterSize(parameter));
+    const values = allocate(parameterSize(parameter), parameter.name);
     if (take === undefined) weights[parameter.name] = values;
     return values;
   };

@@ -73,15 +73,27 @@ async function loadQuantized(folder: string, eightBits: EightBitType): Promise<L
   const weights = allocateQuantized(parameters, eightBits, (bytes) => new ArrayBuffer(bytes));
   const kept = new Set(listUnquantized(spec).map(({ name }) => name));
   await using quantizer = new WeightQuantizer(weights, parameters);
+  const allocate = inTurns();
   const { digest } = await loadModel(folder, {
+    allocate: (values, name) => (kept.has(name) ? new Float32Array(values) : allocate(values)),
     async take(name, values) {
       await quantizer.take(name, values);
       if (kept.has(name)) weights[name] = values;
-      else releaseValues({ values });
     },
   });
   quantizer.finish();
   return { spec, weights, digest };
+}
+
+/** Allocates two arrays, which are used in turns: the first write to each page of new memory is slow. */
+function inTurns(): (values: number) => Float32Array {
+  const arrays = [new Float32Array(0), new Float32Array(0)];
+  return function allocate(values: number) {
+    let next = arrays.shift()!;
+    if (next.length < values) next = new Float32Array(values);
+    arrays.push(next);
+    return next.subarray(0, values);
+  };
 }
 
 /** Allocates arrays within blocks. Each block is as large as all arrays before it together, up to {@link BLOCK_BYTES}. */
