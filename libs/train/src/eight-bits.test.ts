@@ -120,6 +120,28 @@ describe("GradientRunner in eight bits", () => {
     assert.deepEqual(found.gradients, (await train({ eightBits: withGradients })).gradients);
   });
 
+  test("differentiates by weights that it was prepared for, and afterwards by what an update made of them", async () => {
+    const changing = Object.fromEntries(
+      Object.entries(weights).map(([name, values]) => [name, values.slice()]),
+    );
+    const bounds = { maxRowTokens: 64, maxMicrobatchTokens: 64 };
+    const runner = new GradientRunner(spec, { ...bounds, eightBits: withGradients });
+    await runner.prepare(changing);
+    const before = await runner.score(changing, samples);
+    const first = await runner.differentiate(changing, samples, objective);
+    for (const [name, values] of Object.entries(halved)) changing[name]!.set(values);
+    const second = await runner.differentiate(changing, samples, objective);
+    await runner.prepare(changing);
+    await runner.score(weights, samples);
+    const third = await runner.differentiate(changing, samples, objective);
+    await runner.close();
+    const expected = await train({ eightBits: withGradients });
+    assert.deepEqual(before.scores, expected.scores);
+    assert.deepEqual(first.gradients, expected.gradients);
+    assert.notDeepEqual(second.gradients, expected.gradients);
+    assert.deepEqual(third.gradients, second.gradients);
+  });
+
   test("with adapters, follows other weights of the model and adapters that are changed in place", async () => {
     const lora = resolveLora({ rank: 2, alpha: 4, targets: "all-linear" });
     const adapted = (base: Record<string, Float32Array>, seed: number) => ({

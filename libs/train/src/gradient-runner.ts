@@ -1,8 +1,8 @@
 /**
  * Computes loss, scores (log-probabilities, or the values of a critic) and gradients of samples for given weights.
  *
- * R1  Weights are read in place, so they may be updated in place only between calls.
- *     With adapters, those of the model itself must not change: they are quantized once.
+ * R1  Weights are read in place, so they may be updated in place only between calls, and not between {@link GradientRunner.prepare} and
+ *     the next gradients. With adapters, those of the model itself must not change: they are quantized once.
  * R2  Microbatches depend only on the samples, and their gradients are added in order, so the same samples give the same bits
  *     on any number of threads.
  */
@@ -84,6 +84,8 @@ export class GradientRunner {
   readonly #hasAdapters: boolean;
   /** The weights of the last call; it does not keep them in memory. */
   #quantizedOf: WeakRef<Weights> | undefined;
+  /** Whether these have not changed since (R1). */
+  #isPrepared = false;
   readonly #executor: PassRunner | PassThreads;
 
   constructor(spec: ModelSpec, options: RunnerOptions) {
@@ -111,6 +113,13 @@ export class GradientRunner {
             session: { ...session, intraOpThreads: threads },
           })
         : new PassThreads(model, { ...bounds, session }, threads);
+  }
+
+  /** Does what the next calls for these weights would begin with, for a caller that has time before them. */
+  async prepare(weights: Weights): Promise<void> {
+    if (this.#quantizer === undefined || this.#isQuantized(weights)) return;
+    await this.#quantizeAll(this.#quantizer, weights, true);
+    this.#isPrepared = true;
   }
 
   /** Computes log-probabilities and entropies of the trained tokens at a temperature, or with a value head their values. */
@@ -178,10 +187,21 @@ export class GradientRunner {
   /** Quantizes what the passes read of the weights. */
   async #quantize(weights: Weights, passes: readonly Pass[]): Promise<void> {
     if (this.#quantizer === undefined) return;
-    if (this.#hasAdapters && this.#quantizedOf?.deref() === weights) return; // R1
-    this.#quantizedOf = undefined;
     const isScoring = passes.every(({ objective }) => objective === undefined);
-    await this.#quantizer.takeAll(this.#spec, weights, this.#hasAdapters || !isScoring);
+    const isDone = this.#isQuantized(weights);
+    if (!isScoring) this.#isPrepared = false;
+    if (!isDone) await this.#quantizeAll(this.#quantizer, weights, this.#hasAdapters || !isScoring);
+  }
+
+  /** R1 */
+  #isQuantized(weights: Weights): boolean {
+    return (this.#hasAdapters || this.#isPrepared) && this.#quantizedOf?.deref() === weights;
+  }
+
+  async #quantizeAll(quantizer: WeightQuantizer, weights: Weights, hasChannels: boolean): Promise<void> {
+    this.#quantizedOf = undefined;
+    this.#isPrepared = false;
+    await quantizer.takeAll(this.#spec, weights, hasChannels);
     this.#quantizedOf = new WeakRef(weights);
   }
 }

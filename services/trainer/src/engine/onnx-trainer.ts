@@ -144,6 +144,11 @@ export class OnnxTrainer implements TrainingEngine {
     return this.#files.save(folder, this.#ready("save weights").weights);
   }
 
+  /** Does what the next update would begin with. Callers need not: it is of use while the run plays and nothing else is to be computed. */
+  async prepare(): Promise<void> {
+    if (this.#state !== undefined) await this.#runner.prepare(this.#state.weights);
+  }
+
   async exportTo(folder: string): Promise<SavedState> {
     return this.#files.exportTo(folder, this.#ready("export").weights);
   }

@@ -3,6 +3,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { test } from "node:test";
 import { delay } from "@hone/core";
+import { Quantization } from "@hone/rl";
 import { temporaryFolder } from "@hone/testing";
 import { testCriticEngine } from "../domain/critic/critic-engine.suite.ts";
 import { freshModel, minibatch, testTrainingEngine } from "../domain/step/training-engine.suite.ts";
@@ -36,6 +37,26 @@ test("an engine that is closed in any moment of its work leaves the process aliv
     finished = await work;
   }
   assert.ok(interrupted > 1, `closed while it worked ${interrupted} times`);
+});
+
+test("in eight bits an engine that saves between its updates makes the same weights as one that does not", async () => {
+  await using folder = await temporaryFolder("onnx");
+  const config = { ...freshModel, quantization: Quantization.int8, hasQuantizedGradients: true };
+  const weightsOf = async (isSaving: boolean) => {
+    const engine = create(config);
+    try {
+      await engine.initialise();
+      for (const seed of [1, 2, 3]) {
+        await engine.trainMinibatch(minibatch(seed));
+        if (isSaving) await engine.saveWeights(path.join(folder.path, `between-${seed}`));
+        if (seed === 2) await engine.logprobs(minibatch(3).samples);
+      }
+      return (await engine.saveWeights(path.join(folder.path, `end-${isSaving}`))).digest;
+    } finally {
+      await engine.close();
+    }
+  };
+  assert.equal(await weightsOf(true), await weightsOf(false));
 });
 
 test("the optimizer's file has the same bits after the same updates, saved and loaded in between or not", async () => {

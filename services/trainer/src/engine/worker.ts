@@ -3,16 +3,17 @@ import { parentPort, workerData } from "node:worker_threads";
 import { describeError, fileRefusal, HoneError } from "@hone/core";
 import { Quantization } from "@hone/rl";
 import { exactEightBitType } from "@hone/tensor";
-import type { TrainingEngine } from "../domain/step/training-engine.ts";
 import type { OnnxEngineConfig } from "./engine-config.ts";
-import type { EngineAnswer, EngineCall, ToEngine } from "./messages.ts";
+import type { EngineAnswer, EngineCall, EngineMethod, ToEngine } from "./messages.ts";
 import { OnnxTrainer } from "./onnx-trainer.ts";
 
 const config = workerData as OnnxEngineConfig;
 const isQuantized = config.quantization === Quantization.int8;
 const hasGradients = config.hasQuantizedGradients ?? false;
 const eightBits = isQuantized ? { type: await exactEightBitType(), hasGradients } : undefined;
-const engine: TrainingEngine = new OnnxTrainer(config, eightBits);
+const engine = new OnnxTrainer(config, eightBits);
+/** The last calls of a step. */
+const SAVING: ReadonlySet<EngineMethod> = new Set(["save", "saveWeights"]);
 let last: Promise<void> = Promise.resolve();
 
 parentPort?.on("message", (message: ToEngine) => {
@@ -24,6 +25,8 @@ parentPort?.on("message", (message: ToEngine) => {
   }
   last = last.then(async () => {
     parentPort?.postMessage(await answer(message));
+    // The run waits for rollouts next. If this fails, so does the next call, which reports it.
+    if (SAVING.has(message.method)) await engine.prepare().catch(() => undefined);
   });
 });
 
