@@ -4,7 +4,8 @@
  * A runner that keeps the contexts of a run in slots (context-slots.ts) has to fill them anew when another run's sequences come. So one
  * run decodes for several steps before the next one does. This decides only when tokens are computed, and so changes no sample.
  *
- * D1: a turn ends after its steps, or with its last sequence. A run that is divided anew goes on as that which has most of its sequences.
+ * D1: a turn ends after its steps, or with its last sequence. Runs are made of its sequences first ({@link DecodeTurns.isItsTurn}), so that they stay
+ *     together although their contexts grow and the others' do not. Room that is left is for others.
  * D2: the next turn is that of the run with the sequence that has waited longest.
  */
 
@@ -25,21 +26,31 @@ export class DecodeTurns {
     this.#steps = steps;
   }
 
+  /** Whether a sequence belongs to the turn that goes on. */
+  isItsTurn(sequence: object): boolean {
+    return this.#step > 0 && !this.#isOver && this.#decodedAt.get(sequence) === this.#step;
+  }
+
   /** @param runs the decoding runs of a step. @returns those that are to be computed. */
   choose<R extends readonly DecodingItem[]>(runs: readonly R[]): readonly R[] {
     if (runs.length <= 1 || this.#steps === 1) return runs;
-    const last = this.#step++;
+    const last = this.#step;
     const timesOf = (run: R) => run.map(({ sequence }) => this.#decodedAt.get(sequence) ?? last - 1);
     const going = (run: R) => timesOf(run).filter((at) => at === last).length;
     const latest = largest(runs, going);
-    const isOver = last - this.#turnBegan >= this.#steps || going(latest) === 0; // D1
+    const isOver = this.#isOver || going(latest) === 0; // D1
     const chosen = isOver ? largest(runs, (run) => -Math.min(...timesOf(run))) : latest; // D2
     if (isOver) this.#turnBegan = last;
+    this.#step++;
     for (const { sequence } of runs.flat()) {
       if (!this.#decodedAt.has(sequence)) this.#decodedAt.set(sequence, last - 1);
     }
     for (const { sequence } of chosen) this.#decodedAt.set(sequence, this.#step);
     return [chosen];
+  }
+
+  get #isOver(): boolean {
+    return this.#step - this.#turnBegan >= this.#steps;
   }
 }
 

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { PagePool } from "./cache/page-pool.ts";
 import { PrefixCache } from "./cache/prefix-cache.ts";
-import { groupRuns, planStep } from "./plan-step.ts";
+import { DecodeTurns } from "./decode-turns.ts";
+import { groupRuns, planStep, runsOfStep } from "./plan-step.ts";
 import type { RunCost } from "./policy-runner.ts";
 import { Sequence } from "./sequence.ts";
 import { HashRunner } from "./testing/hash-runner.ts";
@@ -134,4 +135,29 @@ describe("groupRuns()", () => {
       [64, 64, 64, 64],
     );
   });
+});
+
+test("runsOfStep() keeps the sequences of a turn together while their contexts grow and those of the others do not", () => {
+  const turns = new DecodeTurns(16);
+  const sequences = Array.from({ length: 100 }, () => ({ length: 250 }));
+  const computed = Array.from({ length: 32 }, () => {
+    const items = sequences.map((sequence) => ({
+      sequence,
+      start: sequence.length,
+      count: 1,
+      tokenIds: new Int32Array(400),
+    }));
+    const runs = runsOfStep(items, cost, turns);
+    assert.equal(runs.length, 1);
+    for (const { sequence } of runs[0]!) sequence.length++;
+    return new Set(runs[0]!.map(({ sequence }) => sequence));
+  });
+  // 64 contexts of up to 256 tokens fit in a run, and 51 of up to 320.
+  for (const [step, run] of computed.entries()) {
+    const before = computed[step - 1];
+    if (before === undefined || step % 16 === 0) continue;
+    const kept = [...run].filter((sequence) => before.has(sequence)).length;
+    assert.ok(kept >= Math.min(before.size, 51), `step ${step}: ${kept} of ${before.size}`);
+  }
+  assert.equal(new Set(computed.flatMap((run) => [...run])).size, sequences.length);
 });

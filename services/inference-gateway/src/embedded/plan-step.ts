@@ -78,16 +78,25 @@ export function runsOfStep<T extends GroupedItem & { readonly sequence: object }
   cost: RunCost,
   turns: DecodeTurns,
 ): T[][] {
-  const runs = groupRuns(items, cost);
+  const runs = groupRuns(items, cost, ({ sequence }) => turns.isItsTurn(sequence));
   const isDecoding = (run: readonly T[]) => run.every(({ count }) => count === 1);
   return [...turns.choose(runs.filter(isDecoding)), ...runs.filter((run) => !isDecoding(run))];
 }
 
 type GroupedItem = Pick<RunItem, "start" | "count" | "tokenIds">;
 
-/** Groups items into runs so that padding costs less than more runs would. Each item is in one run, in any order. */
-export function groupRuns<T extends GroupedItem>(items: readonly T[], cost: RunCost): T[][] {
-  const ordered = [...items].sort((a, b) => a.count - b.count || contextOf(a) - contextOf(b));
+/**
+ * Groups items into runs so that padding costs less than more runs would. Each item is in one run, in any order.
+ * @param isFirst which items are in the first runs of those with as many new tokens. @default those with short contexts
+ */
+export function groupRuns<T extends GroupedItem>(
+  items: readonly T[],
+  cost: RunCost,
+  isFirst: (item: T) => boolean = () => false,
+): T[][] {
+  const ordered = [...items].sort(
+    (a, b) => a.count - b.count || Number(isFirst(b)) - Number(isFirst(a)) || contextOf(a) - contextOf(b),
+  );
   const groups: T[][] = [];
   let group: T[] = [];
   let longest = 0;
