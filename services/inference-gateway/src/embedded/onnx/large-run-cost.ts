@@ -8,7 +8,7 @@ import type { RunCost } from "../policy-runner.ts";
 /** Most new tokens of a run of a large model, so that the values between its layers stay in the processor's cache. */
 const MAX_RUN_TOKENS = 512;
 
-/** In its first step a run fills slots, which takes about as long as two steps. */
+/** In its first step a run fills slots, which takes longer than a step. */
 const TURN_STEPS = 16;
 
 /**
