@@ -28,23 +28,23 @@ export class DecodeTurns {
 
   /** Whether a sequence belongs to the turn that goes on. */
   isItsTurn(sequence: object): boolean {
-    return this.#step > 0 && !this.#isOver && this.#decodedAt.get(sequence) === this.#step;
+    return this.#steps > 1 && !this.#isOver && this.#decodedAt.get(sequence) === this.#step;
   }
 
   /** @param runs the decoding runs of a step. @returns those that are to be computed. */
   choose<R extends readonly DecodingItem[]>(runs: readonly R[]): readonly R[] {
     if (runs.length <= 1 || this.#steps === 1) return runs;
     const last = this.#step;
-    const timesOf = (run: R) => run.map(({ sequence }) => this.#decodedAt.get(sequence) ?? last - 1);
+    for (const { sequence } of runs.flat()) {
+      if (!this.#decodedAt.has(sequence)) this.#decodedAt.set(sequence, last - 1);
+    }
+    const timesOf = (run: R) => run.map(({ sequence }) => this.#decodedAt.get(sequence)!);
     const going = (run: R) => timesOf(run).filter((at) => at === last).length;
     const latest = largest(runs, going);
     const isOver = this.#isOver || going(latest) === 0; // D1
     const chosen = isOver ? largest(runs, (run) => -Math.min(...timesOf(run))) : latest; // D2
     if (isOver) this.#turnBegan = last;
     this.#step++;
-    for (const { sequence } of runs.flat()) {
-      if (!this.#decodedAt.has(sequence)) this.#decodedAt.set(sequence, last - 1);
-    }
     for (const { sequence } of chosen) this.#decodedAt.set(sequence, this.#step);
     return [chosen];
   }

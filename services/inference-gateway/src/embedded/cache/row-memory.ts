@@ -9,7 +9,7 @@ import { free } from "./kv-rows.ts";
 
 export class RowMemory {
   /** By their length. */
-  readonly #kept = new Map<number, Float32Array[]>();
+  #kept = new Map<number, Float32Array[]>();
 
   /** @returns an array of that many values, which are finite. */
   take(length: number): Float32Array {
@@ -20,11 +20,7 @@ export class RowMemory {
   keep(arrays: readonly Float32Array[]): void {
     this.clear();
     // Backwards, so that they are taken in the order in which they were given: each again holds what it held.
-    for (const array of arrays.toReversed()) {
-      const same = this.#kept.get(array.length);
-      if (same === undefined) this.#kept.set(array.length, [array]);
-      else same.push(array);
-    }
+    this.#kept = Map.groupBy(arrays.toReversed(), ({ length }) => length);
   }
 
   /** Frees what is kept. */
