@@ -16,10 +16,17 @@ export function describeFailure(failure: Failure, path: string): string {
   // node:test wraps what the test threw.
   const thrown = failure.error.cause ?? failure.error;
   const text = thrown instanceof Error ? withShortStack(thrown) : inspect(thrown);
-  const lines = text.split("\n");
+  const lines = [...howItEnded(failure.error), ...text.split("\n")];
   const shown = lines.slice(0, MAX_ERROR_LINES);
   if (lines.length > shown.length) shown.push(`… ${lines.length - shown.length} more lines`);
   return `✖ ${failure.name}  (${place})\n${indent(shown.join("\n"), "  ")}`;
+}
+
+/** How the process of a file ended that died before it could report a test, which node:test says beside its error. */
+function howItEnded(error: Error): string[] {
+  const { signal, exitCode } = error as { readonly signal?: unknown; readonly exitCode?: unknown };
+  if (typeof signal === "string") return [`its process was ended by ${signal}`];
+  return typeof exitCode === "number" ? [`its process ended with exit code ${exitCode}`] : [];
 }
 
 export function indent(text: string, by: string): string {
