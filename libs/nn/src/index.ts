@@ -12,6 +12,7 @@ export { attendRounded } from "./attention/exact-sums.ts";
 export { packedAttend } from "./attention/packed-attention.ts";
 export { CONTEXT_BUCKET, minQueries, PAGE_ROWS } from "./attention/pooled-attention.ts";
 export { rotaryFactor, rotaryFrequencies } from "./attention/rotary.ts";
+export { sharedInputs } from "./attention/shared-prefix.ts";
 export { joinedInputs } from "./attention/slot-attention.ts";
 export { buildDecodeGraph, type ContextLayout, contextLayoutFor, fedParameters } from "./decode-graph.ts";
 export { ModelSpecError } from "./errors.ts";

@@ -2,10 +2,10 @@
  * Measures the processor time of a decode step of the 135M shape, and the share of each operator.
  *
  *   node services/inference-gateway/bench/decode-step.ts [--sequences 32] [--context 160] [--new 1] [--steps 20]
- *        [--threads 2] [--left] [--int8] [--again] [--profile]
+ *        [--threads 2] [--groups 1] [--left] [--int8] [--again] [--profile]
  *
  * Each sequence computes --new tokens after --context known ones, and in the next step after those too, or with --again the same
- * ones again. Prints the median of the steps. With --left the weights are on the left of their products,
+ * ones again. With --groups 8, eight sequences each share their known tokens, but for the last page. Prints the median of the steps. With --left the weights are on the left of their products,
  * with --int8 they are quantized. With --profile it also sums onnxruntime's own timing by operator,
  * which makes the steps a little slower.
  */
@@ -24,6 +24,7 @@ const { values } = parseArgs({
     context: { type: "string", default: "160" },
     new: { type: "string", default: "1" },
     steps: { type: "string", default: "20" },
+    groups: { type: "string", default: "1" },
     threads: { type: "string", default: "2" },
     left: { type: "boolean", default: false },
     int8: { type: "boolean", default: false },
@@ -64,10 +65,17 @@ console.log(
 );
 
 const numPages = Math.ceil((context + steps * count) / PAGE_ROWS);
-const contexts = Array.from({ length: sequences }, (_, s) => ({
-  tokenIds: Int32Array.from({ length: numPages * PAGE_ROWS }, (_, i) => (s * 977 + i * 31) % spec.vocabSize),
-  pages: Int32Array.from({ length: numPages }, (_, i) => 1 + s * numPages + i),
-}));
+const sharedPages = Math.floor((context - 1) / PAGE_ROWS);
+const contexts = Array.from({ length: sequences }, (_, s) => {
+  const first = s - (s % Number(values.groups));
+  return {
+    tokenIds: Int32Array.from(
+      { length: numPages * PAGE_ROWS },
+      (_, i) => (s * 977 + i * 31) % spec.vocabSize,
+    ),
+    pages: Int32Array.from({ length: numPages }, (_, i) => 1 + (i < sharedPages ? first : s) * numPages + i),
+  };
+});
 const costs: { ms: number; cpuMs: number }[] = [];
 for (let step = 0; step < steps; step++) {
   const before = process.cpuUsage();

@@ -11,7 +11,8 @@
  *   E3: as D2 and D3 of pooled-attention.ts: contexts are padded to multiples of `CONTEXT_BUCKET`, and products have at least two
  *       rows of queries. The heads of a group share a product; where a group has one head, a single query is computed twice.
  *   E4: where sums have no order (exact-sums.ts), E1 is not needed: a token's own row is in its joined slot, or, in runs of one token for
- *       each sequence, a context of length 1. Nor need contexts be padded.
+ *       each sequence, a context of length 1. Nor need contexts be padded. A sequence's slot may then lack the first rows, which it
+ *       reads with others that have the same (shared-prefix.ts).
  *
  * In the last layer, only the result of each sequence's last token is needed, so each sequence has one query there.
  *
@@ -56,6 +57,7 @@ import type { Attend } from "../transformer.ts";
 import { MASKED_SCORE } from "./attention.ts";
 import { contextInputs, type Queries } from "./cached-attention.ts";
 import { exactShares, summedRounding } from "./exact-sums.ts";
+import { type SharedQueries, sharedInputs, sharedPrefixes } from "./shared-prefix.ts";
 
 /** Names of the inputs for the joined slots of a layer. */
 export function joinedInputs(layer: number): { readonly keys: string; readonly values: string } {
@@ -79,6 +81,16 @@ interface Readers {
   readonly sizes: Tensor;
   /** [S, 1, rows, 1] `summedRounding`, where sums are exact. */
   readonly rounding: Tensor | undefined;
+  /** Where exact sums allow prefixes to be shared. */
+  readonly shared: SharedQueries | undefined;
+}
+
+/** The rows of a layer that queries read. */
+interface Contexts {
+  /** [S, G, ..., D] of one sequence each */
+  readonly own: readonly Tensor[];
+  /** [P, G, K, D] */
+  readonly shared: Tensor | undefined;
 }
 
 /** @param isExact whether sums are exact, for rounded values (exact-sums.ts) */
@@ -95,38 +107,44 @@ export function slotAttend(
   const joinedTokens = graph.input("joinedTokens", "int32", ["joinedTokens"]);
   const ownTokens = isExact ? graph.input("ownTokens", "int32", ["sequences", "own"]) : undefined;
   const position_N = Reshape(positionIds, ["tokens"]);
+  const prefixes = isExact ? sharedPrefixes(graph, spec) : undefined;
+  const joinedSequences = Gather(tokenSequences, joinedTokens);
+  const joinedPositions = Gather(position_N, joinedTokens);
   const places_PG3 = placesOf(
-    Cast(Gather(tokenSequences, joinedTokens), "int64"),
-    Cast(Gather(position_N, joinedTokens), "int64"),
+    Cast(joinedSequences, "int64"),
+    Cast(prefixes ? Sub(joinedPositions, Gather(prefixes.rows, joinedSequences)) : joinedPositions, "int64"),
     groups,
   );
   const slots = (name: string, length: string) =>
     graph.input(name, "float32", ["sequences", groups, length, headDim]);
 
   /** The contexts of a layer: those that are read in place, those that new rows join (E2), and the tokens' own rows (E4). */
-  function contextsOf(name: string, joinedName: string, fresh: Tensor): Tensor[] {
+  function contextsOf(name: string, joinedName: string, sharedName: string, fresh: Tensor): Contexts {
     const rows_NGD = Reshape(fresh, ["tokens", groups, headDim]);
     const joined = ScatterND(slots(joinedName, "joined"), places_PG3, Gather(rows_NGD, joinedTokens));
     const own = ownTokens && Transpose(Gather(rows_NGD, ownTokens), [0, 2, 1, 3]);
-    return [slots(name, "context"), joined, ...(own === undefined ? [] : [own])];
+    return {
+      own: [slots(name, "context"), joined, ...(own === undefined ? [] : [own])],
+      shared: prefixes?.rowsOf(sharedName),
+    };
   }
 
   /** @param positions of the queries [S, queries] */
-  function readersOf(
-    positions: Tensor,
-    queries: Dim,
-    perQuery: number,
-    contexts: readonly Tensor[],
-  ): Readers {
+  function readersOf(positions: Tensor, queries: Dim, perQuery: number, { own, shared }: Contexts): Readers {
     const rows = multiplyDims(queries, perQuery);
     const perHead = Add(Unsqueeze(positions, [2]), graph.constant("int32", new Array(perQuery).fill(0)));
     const position_S1R1 = Reshape(perHead, ["sequences", 1, rows, 1]);
-    const biases = contexts.map((context, kind) => {
-      const place = Cast(RangeAlong(context, 2), "int32");
+    const inPrefix_S111 = prefixes && Reshape(prefixes.rows, ["sequences", 1, 1, 1]);
+    const place_S1R1 = inPrefix_S111 ? Sub(position_S1R1, inPrefix_S111) : position_S1R1;
+    const placesIn = (rows: Tensor) => Cast(RangeAlong(rows, 2), "int32");
+    const biasOf = (isSeen: Tensor) =>
+      Where(isSeen, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
+    const biases = own.map((context, kind) => {
       const hasOwn = isExact && kind > 0;
-      const isSeen = hasOwn ? LessOrEqual(place, position_S1R1) : Less(place, position_S1R1);
-      return Where(isSeen, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
+      return biasOf((hasOwn ? LessOrEqual : Less)(placesIn(context), place_S1R1));
     });
+    if (shared !== undefined && inPrefix_S111 !== undefined)
+      biases.push(biasOf(Less(placesIn(shared), Sub(position_S1R1, place_S1R1))));
     if (!isExact) biases.push(Cast(Sub(position_S1R1, position_S1R1), "float32"));
     return {
       queries,
@@ -134,6 +152,7 @@ export function slotAttend(
       bias: Concat(biases, 3),
       sizes: sizesAlong(biases, 3),
       rounding: isExact ? summedRounding(position_S1R1) : undefined,
+      shared: prefixes?.queriesOf(position_S1R1),
     };
   }
 
@@ -141,20 +160,26 @@ export function slotAttend(
   function attendTo(
     readers: Readers,
     q: Tensor,
-    keys: readonly Tensor[],
-    values: readonly Tensor[],
+    keys: Contexts,
+    values: Contexts,
     own: { readonly keys: Tensor; readonly values: Tensor } | undefined,
   ): Tensor {
     const { queries, rows } = readers;
     const options = { transB: true, alpha: 1 / Math.sqrt(headDim) };
     const q_SGRD = Reshape(q, ["sequences", groups, rows, headDim]);
-    const parts = keys.map((k) => FusedMatMul(q_SGRD, k, options));
+    const parts = keys.own.map((k) => FusedMatMul(q_SGRD, k, options));
+    /** Multiplies by the rows of prefixes, where they are shared. */
+    const eachShared = (x: Tensor, multiply: (x: Tensor) => Tensor) =>
+      prefixes && readers.shared ? [prefixes.each(x, readers.shared, multiply)] : [];
+    parts.push(...eachShared(q_SGRD, (q) => FusedMatMul(q, keys.shared!, options)));
     if (own !== undefined)
       parts.push(Reshape(FusedMatMul(q, own.keys, options), ["sequences", groups, rows, 1]));
     const scores = Add(Concat(parts, 3), readers.bias);
     const exact = readers.rounding && exactShares(scores, readers.rounding);
     const shares = SplitLike(exact?.numerators ?? Softmax(scores), parts, 3, readers.sizes);
-    const mixed = values.map((v, kind) => MatMul(shares[kind]!, v)).reduce((a, b) => Add(a, b));
+    const products = values.own.map((v, kind) => MatMul(shares[kind]!, v));
+    products.push(...eachShared(shares[products.length]!, (share) => MatMul(share, values.shared!)));
+    const mixed = products.reduce((a, b) => Add(a, b));
     const byHead = (x: Tensor) => Reshape(x, ["sequences", groups, queries, q.shape[3]!, x.shape[3]!]);
     const sums =
       own === undefined ? byHead(mixed) : Add(byHead(mixed), Mul(byHead(shares.at(-1)!), own.values));
@@ -163,7 +188,7 @@ export function slotAttend(
 
   // Two rows of queries (E3)
   const lastRepeats = Math.max(repeats, 2);
-  function attendLast(q: Tensor, k: Tensor, v: Tensor, keys: readonly Tensor[], values: readonly Tensor[]) {
+  function attendLast(q: Tensor, k: Tensor, v: Tensor, keys: Contexts, values: Contexts) {
     const once = Reshape(q, ["sequences", groups, 1, repeats, headDim]);
     const twice = repeats === lastRepeats ? once : Concat([once, once], 3);
     const ownOf = (x: Tensor) =>
@@ -183,9 +208,9 @@ export function slotAttend(
 
   let shared: Readers | undefined;
   return function attendSlots(layer, q, k, v) {
-    const [names, joined] = [contextInputs(layer), joinedInputs(layer)];
-    const keys = contextsOf(names.keys, joined.keys, k);
-    const values = contextsOf(names.values, joined.values, v);
+    const [names, joined, shares] = [contextInputs(layer), joinedInputs(layer), sharedInputs(layer)];
+    const keys = contextsOf(names.keys, joined.keys, shares.keys, k);
+    const values = contextsOf(names.values, joined.values, shares.values, v);
     if (layer === spec.numLayers - 1) return attendLast(q, k, v, keys, values);
     shared ??= readersOf(Gather(position_N, queriesOf.tokens), "queries", repeats, keys);
     /** [1, N, heads, D] -> [S, G, Q, heads/G, D] */

@@ -35,9 +35,10 @@ export class SlotMemory {
   readonly pool = new RowMemory();
   readonly decoding = new RowMemory();
   readonly continuing = new RowMemory();
+  readonly shared = new RowMemory();
 
   /** Frees what no runner uses. */
   clear(): void {
-    for (const memory of [this.pool, this.decoding, this.continuing]) memory.clear();
+    for (const memory of [this.pool, this.decoding, this.continuing, this.shared]) memory.clear();
   }
 }

@@ -53,14 +53,8 @@ function assertBrought(
   subjects: readonly Subject[],
   length: number,
 ): number[] {
-  const items = subjects.map(({ pages, start }) => ({
-    tokenIds: new Int32Array(0),
-    pages,
-    start,
-    count: 1,
-    wantsLogits: true,
-  }));
-  const places = slots.bring(items, length, pool);
+  const rooms = subjects.map(() => length);
+  const places = slots.bring(subjects, rooms, pool).map(({ place }) => place);
   const all = subjects.map((_, index) => index);
   assert.deepEqual(
     [...places].sort((a, b) => a - b),
@@ -125,17 +119,17 @@ describe("ContextSlots", () => {
     const slots = new ContextSlots(spec, new RowMemory());
     const [first, second] = [new Subject(0), new Subject(1)];
     for (const subject of [first, second]) subject.append(pool, 20);
-    const itemOf = ({ pages, start }: Subject) => ({
-      tokenIds: new Int32Array(0),
-      pages,
-      start,
-      count: 1,
-      wantsLogits: true,
-    });
-    const before = slots.bring([first, second].map(itemOf), 32, pool);
-    assert.deepEqual(before, [0, 1]);
-    assert.deepEqual(slots.bring([second, first].map(itemOf), 32, pool), [1, 0]);
-    assert.deepEqual(slots.bring([second].map(itemOf), 32, pool), [0]);
+    const placesOf = (...subjects: Subject[]) =>
+      slots
+        .bring(
+          subjects,
+          subjects.map(() => 32),
+          pool,
+        )
+        .map(({ place }) => place);
+    assert.deepEqual(placesOf(first, second), [0, 1]);
+    assert.deepEqual(placesOf(second, first), [1, 0]);
+    assert.deepEqual(placesOf(second), [0]);
     slots.dispose();
   });
 });

@@ -2,26 +2,34 @@
  * The contexts of running sequences, each in one piece: per layer two arrays [S, G, L, D] (S slots, G key/value heads,
  * L context positions, D head size), which onnxruntime reads in place. They hold copies of pool rows.
  *
- * T1: a slot belongs to the sequence whose page table it names, and has its rows [0, filled). Rows of a position do not
- *     change while the sequence runs, so a slot stays right when the sequence pauses.
+ * T1: a slot belongs to the sequence whose page table it names, and has its rows [0, filled), or those after the prefix that it shares
+ *     with others, which is chosen when it gets the slot. Rows of a position do not change while the sequence runs, so a slot stays
+ *     right when the sequence pauses.
  * T2: the sequences of a run have slots 0 to S-1 in any order, so that the first part of each array is the input of the run.
  *     The arrays have room for all rows of the pool, which all sequences together can need. Parts that are not written to take
  *     no memory, and contexts that grow move within them.
  * T3: all values of the arrays are finite, as masked rows are multiplied by 0.
  * T4: a sequence that continues where another one ended, as a session's next turn does, takes over its slot. It is recognized by
  *     the last layer's key of the slot's last row, which depends on all tokens up to it: if the pool has the same bits
- *     there, the rows before are those of the same tokens.
+ *     there, the rows before are those of the same tokens. If the slot has a prefix, the sequence must begin with its pages.
  */
 
 import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
 import { free, type HeadRows, spreadRows } from "../cache/kv-rows.ts";
 import type { RowMemory } from "../cache/row-memory.ts";
 import type { RowPool } from "../cache/row-pool.ts";
-import type { RunItem } from "../policy-runner.ts";
+import { beginsWith, choosePrefix, type Prefix, type PrefixItem } from "./shared-prefix.ts";
 
 interface Slot {
   readonly pages: Int32Array;
+  readonly prefix: Prefix | undefined;
   filled: number;
+}
+
+/** The place of a sequence of a run, and the prefix whose rows its slot lacks. */
+export interface SlotPlace {
+  readonly place: number;
+  readonly prefix: Prefix | undefined;
 }
 
 export class ContextSlots {
@@ -33,9 +41,12 @@ export class ContextSlots {
   /** The keys of layer 0, 1, ..., then the values. */
   #parts: Float32Array[];
   readonly #memory: RowMemory;
+  readonly #sharesPrefixes: boolean;
 
-  constructor(spec: ModelSpec, memory: RowMemory) {
+  /** @param sharesPrefixes whether the first rows of a sequence may be left out, as it reads them with others. @default false */
+  constructor(spec: ModelSpec, memory: RowMemory, sharesPrefixes = false) {
     this.#memory = memory;
+    this.#sharesPrefixes = sharesPrefixes;
     this.#groups = spec.numKeyValueHeads;
     this.#headDim = spec.headDim;
     this.#parts = Array.from({ length: 2 * spec.numLayers }, () => new Float32Array(0));
@@ -61,14 +72,17 @@ export class ContextSlots {
 
   /**
    * Assigns slots to the items of a run, with the rows before their new tokens.
-   * @param length most context positions that an item needs room for.
+   * @param rooms the context positions that each item needs room for, with those of its prefix.
    * @returns the slot of each item (T2).
    */
-  bring(items: readonly RunItem[], length: number, pool: RowPool): number[] {
+  bring(items: readonly PrefixItem[], rooms: readonly number[], pool: RowPool): SlotPlace[] {
+    this.#takeOver(items, pool);
+    const prefixes = this.#prefixesOf(items);
+    const length = Math.max(...rooms.map((room, index) => room - firstRow(prefixes[index])));
     // Rows that are a little too long cost less than moving everything; rows of twice the length cost more.
     const isFitting = this.#length >= length && this.#length <= 2 * length;
     if (!isFitting || this.#capacity < items.length) this.#resize(items.length, length, pool);
-    const places = this.#assign(items, pool);
+    const places = this.#assign(items, prefixes);
     for (const [index, { pages, start }] of items.entries()) {
       const place = places[index]!;
       const slot = this.#slots[place]!;
@@ -83,7 +97,7 @@ export class ContextSlots {
       }
       slot.filled = Math.max(slot.filled, start);
     }
-    return places;
+    return places.map((place, index) => ({ place, prefix: prefixes[index] }));
   }
 
   /**
@@ -92,7 +106,8 @@ export class ContextSlots {
    */
   extend(place: number, position: number, count: number): HeadRows | undefined {
     const slot = this.#slots[place]!;
-    if (slot.filled !== position || position + count > this.#length) return undefined;
+    const end = position + count - firstRow(slot.prefix);
+    if (slot.filled !== position || end > this.#length) return undefined;
     slot.filled += count;
     return this.#headRows(place, position);
   }
@@ -107,8 +122,7 @@ export class ContextSlots {
   }
 
   /** T2: a sequence with a slot below S keeps it, and the others move. */
-  #assign(items: readonly RunItem[], pool: RowPool): number[] {
-    this.#takeOver(items, pool);
+  #assign(items: readonly PrefixItem[], prefixes: readonly (Prefix | undefined)[]): number[] {
     const slotOf = new Map(
       this.#slots.flatMap((slot, place) => (slot ? [[slot.pages, place] as const] : [])),
     );
@@ -124,14 +138,33 @@ export class ContextSlots {
         this.#move(place, next);
         this.#slots[place] = undefined;
       } else {
-        this.#slots[next] = { pages: items[index]!.pages, filled: 0 };
+        const prefix = prefixes[index];
+        this.#slots[next] = { pages: items[index]!.pages, prefix, filled: firstRow(prefix) };
       }
     }
     return places;
   }
 
+  /** The prefix of each item: that of its slot, or one that is chosen now. */
+  #prefixesOf(items: readonly PrefixItem[]): (Prefix | undefined)[] {
+    if (!this.#sharesPrefixes) return items.map(() => undefined);
+    const slotOf = new Map(this.#slots.flatMap((slot) => (slot ? [[slot.pages, slot] as const] : [])));
+    const prefixes = items.map(({ pages }) => slotOf.get(pages)?.prefix);
+    const members = new Map<Prefix, number>();
+    const count = (prefix: Prefix | undefined) => {
+      if (prefix !== undefined) members.set(prefix, (members.get(prefix) ?? 0) + 1);
+    };
+    for (const prefix of prefixes) count(prefix);
+    for (const [index, item] of items.entries()) {
+      if (slotOf.has(item.pages)) continue;
+      prefixes[index] = choosePrefix(item, items.toSpliced(index, 1), members);
+      count(prefixes[index]);
+    }
+    return prefixes;
+  }
+
   /** T4 */
-  #takeOver(items: readonly RunItem[], pool: RowPool): void {
+  #takeOver(items: readonly PrefixItem[], pool: RowPool): void {
     const present = new Set(items.map(({ pages }) => pages));
     const known = new Set(this.#slots.map((slot) => slot?.pages));
     for (const item of items) {
@@ -139,27 +172,30 @@ export class ContextSlots {
       const place = this.#slots.findIndex(
         (slot, at) => slot !== undefined && !present.has(slot.pages) && this.#isBegin(at, slot, item, pool),
       );
-      if (place >= 0) this.#slots[place] = { pages: item.pages, filled: this.#slots[place]!.filled };
+      if (place >= 0) this.#slots[place] = { ...this.#slots[place]!, pages: item.pages };
     }
   }
 
   /** Whether all rows of a slot are rows of the sequence. */
-  #isBegin(place: number, { filled }: Slot, { pages, start }: RunItem, pool: RowPool): boolean {
-    if (filled === 0 || filled > start) return false;
+  #isBegin(place: number, { filled, prefix }: Slot, { pages, start }: PrefixItem, pool: RowPool): boolean {
+    const first = firstRow(prefix);
+    if (filled === first || filled > start) return false;
+    if (prefix !== undefined && !beginsWith(pages, prefix.pages)) return false;
     const last = this.#parts.length / 2 - 1;
     const width = this.#headDim;
-    const { rows, first, apart } = pool.at(pages[Math.floor((filled - 1) / PAGE_ROWS)]!, filled - 1);
-    const from = first + last * apart;
-    const at = place * this.#slotSize + (filled - 1) * width;
+    const stored = pool.at(pages[Math.floor((filled - 1) / PAGE_ROWS)]!, filled - 1);
+    const from = stored.first + last * stored.apart;
+    const at = place * this.#slotSize + (filled - 1 - first) * width;
     const held = this.#parts[last]!;
-    for (let i = 0; i < width; i++) if (held[at + i] !== rows[from + i]) return false;
+    for (let i = 0; i < width; i++) if (held[at + i] !== stored.rows[from + i]) return false;
     return true;
   }
 
   /** Where a slot's rows are, from a position on. */
   #headRows(place: number, position: number): HeadRows {
     const headDim = this.#headDim;
-    const first = place * this.#slotSize + position * headDim;
+    const row = position - firstRow(this.#slots[place]!.prefix);
+    const first = place * this.#slotSize + row * headDim;
     return { parts: this.#parts, first, headSize: this.#length * headDim, headDim };
   }
 
@@ -195,9 +231,14 @@ export class ContextSlots {
       const slot = kept[Math.floor(head / this.#groups)];
       if (slot === undefined) continue;
       const begin = head * before;
-      const end = begin + slot.filled * this.#headDim;
+      const end = begin + (slot.filled - firstRow(slot.prefix)) * this.#headDim;
       if (from === to) to.copyWithin(head * after, begin, end);
       else to.set(from.subarray(begin, end), head * after);
     }
   }
+}
+
+/** The first position whose row is in a slot. */
+function firstRow(prefix: Prefix | undefined): number {
+  return prefix?.start ?? 0;
 }

@@ -16,7 +16,6 @@ import {
   contextLayoutFor,
   fedParameters,
   freshOutputs,
-  joinedInputs,
   LARGEST_UNIFORM,
   type ModelSpec,
   massBlocks,
@@ -30,13 +29,12 @@ import { inverseTemperature, type RowMasses } from "../../domain/sampling/sampli
 import { KvPool } from "../cache/kv-pool.ts";
 import { contextTokensIn } from "../cache/kv-rows.ts";
 import { SlotMemory } from "../cache/row-memory.ts";
-import { RowPool } from "../cache/row-pool.ts";
-import { contextRoom } from "../context-room.ts";
 import type { PolicyLimits, PolicyRunner, RunCost, RunItem, RunOutput } from "../policy-runner.ts";
-import { ContextSlots } from "./context-slots.ts";
+import type { ContextSlots } from "./context-slots.ts";
 import { FeedBuffers } from "./feed-buffers.ts";
 import { largeRunCost } from "./large-run-cost.ts";
 import { isLarge, runThreads } from "./run-threads.ts";
+import { SlotContexts } from "./slot-contexts.ts";
 
 export interface OnnxRunnerOptions {
   /** Most memory for K/V; only as much as needed is used. */
@@ -67,19 +65,6 @@ type PolicyWeights = Readonly<Record<string, TensorData>>;
 
 /** The outputs of the model's probability-mass.ts. */
 const MASS_OUTPUTS = ["largest", "blockMasses", "drawnBlocks", "drawnLogits"];
-const NOTHING = new Float32Array(0);
-
-/** Slots for the sequences that decode, and slots for those that continue a cached context, with the pool of all their rows. */
-interface SlotContexts {
-  readonly layout: "slots";
-  readonly pool: RowPool;
-  readonly decoding: ContextSlots;
-  readonly continuing: ContextSlots;
-  /** Whether the sums of attention have no order. */
-  readonly isExact: boolean;
-  /** Memory that no other runner uses, which is freed at the end. */
-  readonly ownMemory: SlotMemory | undefined;
-}
 
 type Contexts = { readonly layout: "pooled"; readonly pool: KvPool } | SlotContexts;
 
@@ -105,15 +90,15 @@ export class OnnxRunner implements PolicyRunner {
   readonly #rowOutputs: readonly string[];
   /** Freed at the end. */
   readonly #ownWeights: PolicyWeights;
-  /** The sequences of the last decode run. */
-  #decoders = 0;
+  /** Memory of slots that no other runner uses, which is freed at the end. */
+  readonly #ownMemory: SlotMemory | undefined;
 
   private constructor(
     spec: ModelSpec,
     session: GraphSession,
     contexts: Contexts,
     runCost: RunCost | undefined,
-    ownWeights: PolicyWeights,
+    own: { readonly weights: PolicyWeights; readonly memory: SlotMemory | undefined },
   ) {
     this.#spec = spec;
     this.#hasMasses = massBlocks(spec.vocabSize) > 0;
@@ -127,7 +112,8 @@ export class OnnxRunner implements PolicyRunner {
     this.limits = { vocabularySize: spec.vocabSize, maxContextTokens: spec.maxPositions };
     this.pageCapacity = contexts.pool.capacity;
     if (runCost !== undefined) this.runCost = runCost;
-    this.#ownWeights = ownWeights;
+    this.#ownWeights = own.weights;
+    this.#ownMemory = own.memory;
   }
 
   /** @param weights the runner reads those that its graph takes as inputs until its end. */
@@ -145,17 +131,22 @@ export class OnnxRunner implements PolicyRunner {
     });
     const affordable = contextTokensIn(spec, options.maxCacheBytes) / PAGE_ROWS;
     const useful = options.maxSequences * Math.ceil(spec.maxPositions / PAGE_ROWS);
-    const contexts = makeContexts(layout, spec, Math.min(affordable, useful) + 1, {
-      isExact: eightBits !== undefined,
-      memory: options.memory,
-    });
+    const pages = Math.min(affordable, useful) + 1;
+    const memory = options.memory ?? new SlotMemory();
+    const contexts =
+      layout === "pooled"
+        ? { layout, pool: new KvPool(spec, pages) }
+        : new SlotContexts(spec, pages, memory, eightBits !== undefined);
     const usualCost = isLarge(spec)
       ? largeRunCost(spec, layout, eightBits, options.maxCacheBytes)
       : undefined;
     const runCost = options.runCost ?? usualCost;
     const fed = fedParameters(spec, { isWeightLeft, eightBits });
     const ownWeights = options.ownsWeights ? keepRead(weights, fed, eightBits) : {};
-    const runner = new OnnxRunner(spec, session, contexts, runCost, ownWeights);
+    const runner = new OnnxRunner(spec, session, contexts, runCost, {
+      weights: ownWeights,
+      memory: options.memory === undefined ? memory : undefined,
+    });
     for (const { name, shape } of fed) runner.#buffers.give(name, weights[name] as Float32Array, shape);
     return runner;
   }
@@ -166,8 +157,7 @@ export class OnnxRunner implements PolicyRunner {
     let slots: ContextSlots | undefined;
     let places: number[];
     if (contexts.layout === "slots") {
-      slots = this.#slotsFor(items, contexts);
-      places = this.#feedSlots(items, shape, slots, contexts);
+      ({ slots, places } = contexts.feed(this.#buffers, items));
     } else places = this.#feedPools(items, shape, contexts.pool);
     this.#feedTokens(items, shape, places);
     const isBlockEnough = items.every(({ wantsLogits, isFromAll }) => !wantsLogits || isFromAll);
@@ -230,11 +220,9 @@ export class OnnxRunner implements PolicyRunner {
   async dispose(): Promise<void> {
     await this.#session.release();
     const contexts = this.#contexts;
-    contexts.pool.dispose();
-    if (contexts.layout === "slots") {
-      for (const slots of [contexts.decoding, contexts.continuing]) slots.dispose();
-      contexts.ownMemory?.clear();
-    }
+    if (contexts.layout === "slots") contexts.dispose();
+    else contexts.pool.dispose();
+    this.#ownMemory?.clear();
     releaseValues(this.#ownWeights);
   }
 
@@ -274,47 +262,6 @@ export class OnnxRunner implements PolicyRunner {
       this.#buffers.give(names.values, pool.values[layer]!, pool.shape);
     }
     return items.map((_, index) => index);
-  }
-
-  #slotsFor(items: readonly RunItem[], { decoding, continuing }: SlotContexts): ContextSlots {
-    const isDecoding = items.every(({ count }) => count === 1);
-    if (isDecoding) this.#decoders = items.length;
-    // If only turns continue in this run, their contexts are still in the slots in which they decoded.
-    const isNextTurn = items.length >= this.#decoders && items.every(({ start }) => start > 0);
-    return isDecoding || isNextTurn ? decoding : continuing;
-  }
-
-  /** @returns the place of each item among the run's sequences. */
-  #feedSlots(
-    items: readonly RunItem[],
-    { sequences, tokens }: RunShape,
-    slots: ContextSlots,
-    { decoding, pool, isExact }: SlotContexts,
-  ): number[] {
-    const isInPlace = items.every(({ count }) => count === 1);
-    const rooms = items.map((item) => contextRoom(item, isExact, slots === decoding));
-    const length = Math.max(...rooms);
-    const places = slots.bring(items, length, pool);
-    const tokenSequences = this.#buffers.indices("tokenSequences", [tokens]);
-    let token = 0;
-    for (const [index, { count }] of items.entries()) {
-      tokenSequences.fill(places[index]!, token, token + count);
-      token += count;
-    }
-    const joinedTokens = this.#buffers.indices("joinedTokens", [isInPlace ? 0 : tokens]);
-    for (let i = 0; i < joinedTokens.length; i++) joinedTokens[i] = i;
-    const ownTokens = this.#buffers.indices("ownTokens", [sequences, isInPlace ? 1 : 0]);
-    if (isInPlace) for (const [index, place] of places.entries()) ownTokens[place] = index;
-    const shape = slots.shapeFor(sequences);
-    const none = slots.shapeFor(sequences, 0);
-    for (let layer = 0; layer < this.#spec.numLayers; layer++) {
-      const kinds = [contextInputs(layer), joinedInputs(layer)] as const;
-      const [read, unread] = isInPlace ? kinds : [kinds[1], kinds[0]];
-      this.#buffers.give(read.keys, slots.keys(layer, sequences), shape);
-      this.#buffers.give(read.values, slots.values(layer, sequences), shape);
-      for (const name of Object.values(unread)) this.#buffers.give(name, NOTHING, none);
-    }
-    return places;
   }
 
   #feedTokens(items: readonly RunItem[], shape: RunShape, places: readonly number[]): void {
@@ -363,25 +310,6 @@ function keepRead(
   const read = Object.fromEntries(fed.map(({ name }) => [name, weights[name]!]));
   releaseValues(Object.fromEntries(Object.entries(weights).filter(([name]) => read[name] === undefined)));
   return read;
-}
-
-/** @param pages most pages of the pool */
-function makeContexts(
-  layout: ContextLayout,
-  spec: ModelSpec,
-  pages: number,
-  { isExact, memory: shared }: { readonly isExact: boolean; readonly memory: SlotMemory | undefined },
-): Contexts {
-  if (layout === "pooled") return { layout, pool: new KvPool(spec, pages) };
-  const memory = shared ?? new SlotMemory();
-  return {
-    layout,
-    pool: new RowPool(spec, pages, memory.pool),
-    decoding: new ContextSlots(spec, memory.decoding),
-    continuing: new ContextSlots(spec, memory.continuing),
-    isExact,
-    ownMemory: shared === undefined ? memory : undefined,
-  };
 }
 
 function rowMasses(results: Readonly<Record<string, Fetched>>): RowMasses[] {
