@@ -132,4 +132,41 @@ describe("ContextSlots", () => {
     assert.deepEqual(placesOf(second), [0]);
     slots.dispose();
   });
+
+  test("leaves out the rows that sequences share, which a takeover by one that begins otherwise may not read", () => {
+    const pool = new RowPool(spec, 200, new RowMemory());
+    const slots = new ContextSlots(spec, new RowMemory(), true);
+    const [first, second, lone] = [new Subject(0), new Subject(1), new Subject(2)];
+    for (const subject of [first, second, lone]) subject.append(pool, 2 * PAGE_ROWS + 4);
+    second.pages.set(first.pages.subarray(0, 2));
+    const bring = (...subjects: Subject[]) =>
+      slots.bring(
+        subjects,
+        subjects.map(() => 3 * PAGE_ROWS),
+        pool,
+      );
+    const [a, b] = bring(first, second);
+    assert.deepEqual(a?.prefix, { pages: first.pages.slice(0, 2), start: 2 * PAGE_ROWS });
+    assert.equal(b?.prefix, a?.prefix);
+    assert.equal(slots.shapeFor(2)[2], PAGE_ROWS);
+    // The first row of a slot is the one after the prefix.
+    const keys = slots.keys(0, 2);
+    const size = keys.length / 2;
+    for (const [subject, at] of [
+      [first, a],
+      [second, b],
+    ] as const)
+      assert.equal(keys[at!.place * size], subject.valueAt(2 * PAGE_ROWS, 0));
+    // It stays so while a sequence that shares nothing needs longer slots.
+    const longer = bring(first, second, lone);
+    assert.equal(longer[2]?.prefix, undefined);
+    assert.equal(slots.shapeFor(3)[2], 3 * PAGE_ROWS);
+    assert.equal(longer[0]?.prefix, a?.prefix);
+    // Its last row is the same, but its first page is another one.
+    const next = new Subject(0);
+    next.start = first.start;
+    next.pages[0] = lone.pages[0]!;
+    assert.equal(bring(next)[0]?.prefix, undefined);
+    slots.dispose();
+  });
 });
