@@ -9,8 +9,7 @@
  *
  *   sharedKeys.0, sharedValues.0, ...   the rows of prefixes [P, G, K, D], float32; rows after a prefix are masked and must be finite
  *   prefixSequences [P, M]              the sequences of each prefix, int32; what is too much repeats any sequence
- *   sequencePrefixes [S]                the prefix of each sequence, int32; for one without a prefix that of any such sequence in
- *                                       prefixSequences, whose shares of the prefix are 0
+ *   sequencePrefixes [S]                the prefix of each sequence, int32; any for a sequence without one
  *   sequenceMembers [S]                 which of the M sequences of its prefix it is, int32
  *   sharedRows [S]                      the rows of its prefix, int32; 0 without one
  */
@@ -19,6 +18,7 @@ import {
   Cast,
   Gather,
   type Graph,
+  Less,
   Mul,
   multiplyDims,
   RangeAlong,
@@ -26,6 +26,7 @@ import {
   sizesAlong,
   type Tensor,
   Unsqueeze,
+  Where,
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
 
@@ -50,7 +51,7 @@ export interface SharedPrefixes {
   /** @param queries [S, 1, R, 1] any tensor */
   queriesOf(queries: Tensor): SharedQueries;
   /**
-   * The product of each sequence's rows with its prefix.
+   * The product of each sequence's rows with its prefix; zeros for a sequence without one.
    * @param x [S, G, R, ...]
    * @param multiply the product with all rows of a prefix [P, G, M*R, ...]
    */
@@ -68,8 +69,11 @@ export function sharedPrefixes(graph: Graph, spec: ModelSpec): SharedPrefixes {
     "int64",
     Array.from({ length: groups }, (_, group) => group),
   );
+  const rows_S = input("sharedRows", ["sequences"]);
+  const zero = graph.scalar("float32", 0);
+  const hasPrefix_S111 = Less(graph.scalar("int32", 0), Reshape(rows_S, ["sequences", 1, 1, 1]));
   return {
-    rows: input("sharedRows", ["sequences"]),
+    rows: rows_S,
     rowsOf: (name) => graph.input(name, "float32", ["prefixes", groups, "shared", headDim]),
     queriesOf(queries) {
       const rows = queries.shape[2]!;
@@ -86,7 +90,8 @@ export function sharedPrefixes(graph: Graph, spec: ModelSpec): SharedPrefixes {
     },
     each(x, queries, multiply) {
       const ofPrefixes = gatherRows(x, queries.ofPrefixes);
-      return gatherRows(multiply(ofPrefixes), queries.ofSequences);
+      // A sequence without a prefix reads some row, which must not reach it even where it is not finite.
+      return Where(hasPrefix_S111, gatherRows(multiply(ofPrefixes), queries.ofSequences), zero);
     },
   };
 }

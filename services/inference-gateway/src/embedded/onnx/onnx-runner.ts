@@ -2,8 +2,7 @@
  * Runs the decode graph of one policy version on onnxruntime, with the K/V rows in a pool of its own.
  *
  * With pooled contexts the graph reads the pool, and results are equal bit by bit. Large models may read slots instead, copies
- * of what the running sequences need of theirs, so that a step copies nothing but its new rows; one set of slots for the sequences that decode, one for those that
- * continue a cached context, together at most twice the pool's memory.
+ * of what the running sequences need of theirs, so that a step copies nothing but its new rows (slot-contexts.ts).
  *
  * The input arrays are kept between runs, and grow with the largest run.
  */

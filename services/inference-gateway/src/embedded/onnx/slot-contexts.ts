@@ -2,7 +2,8 @@
  * The contexts of a large model's runs: slots for the sequences that decode, and slots for those that continue a cached context, with the
  * pool of all their rows.
  *
- * Where sums have no order, what sequences that decode have in common is in a slot of its own, which all of them read.
+ * Where sums have no order, what sequences that decode have in common is in a slot of its own, which all of them read. Slots of each
+ * kind have at most the pool's memory.
  */
 
 import { CONTEXT_BUCKET, contextInputs, joinedInputs, type ModelSpec, sharedInputs } from "@hone/nn";
@@ -21,8 +22,7 @@ export interface RunSlots {
 }
 
 const NOTHING = new Float32Array(0);
-/** What is given where no sequence shares a prefix, and how many rows it has. */
-const UNREAD = { at: 0, places: [] as readonly number[] };
+/** The rows of a prefix that no sequence reads. */
 const UNREAD_ROWS = 16;
 
 export class SlotContexts {
@@ -100,39 +100,24 @@ export class SlotContexts {
 
   /** The inputs of shared-prefix.ts in @hone/nn. */
   #feedPrefixes(buffers: FeedBuffers, found: readonly SlotPlace[]): void {
-    const [sharing, others] = [new Map<Prefix, number[]>(), [] as number[]];
-    for (const { place, prefix } of found) {
-      if (prefix === undefined) others.push(place);
-      else sharing.set(prefix, [...(sharing.get(prefix) ?? []), place]);
-    }
+    const sharing = new Map<Prefix, number[]>();
+    for (const { place, prefix } of found)
+      if (prefix !== undefined) sharing.set(prefix, [...(sharing.get(prefix) ?? []), place]);
     const prefixPlaces = this.#bringPrefixes(buffers, [...sharing.keys()]);
-    const groups = [...sharing].map(([{ start: rows }, places], index) => {
-      return { at: prefixPlaces[index]!, rows, places };
-    });
-    // Sequences without a prefix take the result of one of them, which reads a prefix in vain, with shares of 0.
-    const fewest = groups.reduce((a, b) => (b.places.length < a.places.length ? b : a), groups[0] ?? UNREAD);
-    const idle = { at: fewest.at, member: fewest.places.length, places: others };
-    const most = Math.max(
-      ...groups.map(({ places }) => places.length),
-      others.length > 0 ? idle.member + 1 : 0,
-    );
-    const prefixSequences = buffers.indices("prefixSequences", [Math.max(1, groups.length), most]).fill(0);
+    const most = Math.max(1, ...[...sharing.values()].map(({ length }) => length));
+    const prefixSequences = buffers.indices("prefixSequences", [Math.max(1, sharing.size), most]).fill(0);
     const perSequence = (name: string) => buffers.indices(name, [found.length]).fill(0);
     const sequencePrefixes = perSequence("sequencePrefixes");
     const sequenceMembers = perSequence("sequenceMembers");
     const sharedRows = perSequence("sharedRows");
-    for (const { at, rows, places } of groups) {
+    for (const [index, [{ start }, places]] of [...sharing].entries()) {
+      const at = prefixPlaces[index]!;
       for (const [member, place] of places.entries()) {
         prefixSequences[at * most + member] = place;
         sequencePrefixes[place] = at;
         sequenceMembers[place] = member;
-        sharedRows[place] = rows;
+        sharedRows[place] = start;
       }
-    }
-    for (const place of idle.places) {
-      prefixSequences[idle.at * most + idle.member] = place;
-      sequencePrefixes[place] = idle.at;
-      sequenceMembers[place] = idle.member;
     }
   }
 
