@@ -153,6 +153,21 @@ for (const [heads, keyHeads] of [
       await step([...lone, ...pair]);
     });
 
+    test("reads the pages of a sequence that started over, and no longer those of its prefix", async () => {
+      nextPage = 1;
+      const all = await group(3, 3);
+      await step(all);
+      const restarted = all[2]!;
+      restarted.pages.set(newPages(MOST_PAGES));
+      const { tokenIds, pages, start } = restarted;
+      for (const runner of made)
+        await runner.run([{ tokenIds, pages, start: 0, count: start, wantsLogits: false }]);
+      // The pages of the prefix have other rows now, and its slot belongs to another prefix. Only the third sequence still has its own.
+      nextPage = 1;
+      await step(await group(2, 3));
+      await step([restarted]);
+    });
+
     test("gives them for a turn of several tokens too, and for a sequence that goes on in another's slot", async () => {
       nextPage = 1;
       const turns = await group(4, 4);
