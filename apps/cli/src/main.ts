@@ -14,9 +14,11 @@ for (const stream of [process.stdout, process.stderr]) {
 
 // citty decides about colour when it is loaded, and does not look whether its output is a terminal.
 if (!process.stdout.isTTY) process.env.NO_COLOR ??= "1";
-const { defineCommand, runMain } = await import("citty");
+const { defineCommand, runMain, showUsage } = await import("citty");
 
-await runMain(
+const isHelp = process.argv.slice(2).some((argument) => argument === "--help" || argument === "-h");
+
+const done = runMain(
   defineCommand({
     meta: {
       name: "hone",
@@ -55,4 +57,13 @@ await runMain(
       doctor: () => import("./commands/doctor.ts").then((module) => module.doctorCommand),
     },
   }),
+  {
+    async showUsage(command, parent) {
+      await showUsage(command, parent);
+      // citty would call process.exit, in which Node waits for ever where V8 still compiles on other threads and needs memory
+      // (nodejs/node#54918). Without it the process ends as nothing is left to do.
+      if (isHelp) await Promise.withResolvers<never>().promise;
+    },
+  },
 );
+if (!isHelp) await done;
