@@ -5,9 +5,9 @@
  *        [--threads 2] [--groups 1] [--left] [--int8] [--again] [--profile]
  *
  * Each sequence computes --new tokens after --context known ones, and in the next step after those too, or with --again the same
- * ones again. With --groups 8, eight sequences each share their known tokens, but for the last page. Prints the median of the steps. With --left the weights are on the left of their products,
- * with --int8 they are quantized. With --profile it also sums onnxruntime's own timing by operator,
- * which makes the steps a little slower.
+ * ones again. With --groups 8, eight sequences each share their known tokens, but for the last page. Prints the median of the steps.
+ * With --left the weights are on the left of their products, with --int8 they are quantized. With --profile it also sums
+ * onnxruntime's own timing by operator, which makes the steps a little slower.
  */
 
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";

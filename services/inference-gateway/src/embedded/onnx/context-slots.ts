@@ -52,11 +52,6 @@ export class ContextSlots {
     this.#parts = Array.from({ length: 2 * spec.numLayers }, () => new Float32Array(0));
   }
 
-  /** Whether the sequence with these pages has a slot. */
-  has(pages: Int32Array): boolean {
-    return this.#slots.some((slot) => slot?.pages === pages);
-  }
-
   /** The shape of {@link keys} and {@link values} for a run of that many sequences. @param length other than that of the slots */
   shapeFor(sequences: number, length = this.#length): readonly [number, number, number, number] {
     return [sequences, this.#groups, length, this.#headDim];
@@ -122,12 +117,15 @@ export class ContextSlots {
     return this.#groups * this.#length * this.#headDim;
   }
 
+  /** Which slot is whose, by page tables. */
+  #placeOf(): Map<Int32Array, number> {
+    return new Map(this.#slots.flatMap((slot, place) => (slot ? [[slot.pages, place] as const] : [])));
+  }
+
   /** T2: a sequence with a slot below S keeps it, and the others move. */
   #assign(items: readonly PrefixItem[], prefixes: readonly (Prefix | undefined)[]): number[] {
-    const slotOf = new Map(
-      this.#slots.flatMap((slot, place) => (slot ? [[slot.pages, place] as const] : [])),
-    );
-    const places = items.map(({ pages }) => slotOf.get(pages) ?? -1);
+    const placeOf = this.#placeOf();
+    const places = items.map(({ pages }) => placeOf.get(pages) ?? -1);
     const taken = new Set(places);
     let next = 0;
     for (const [index, place] of places.entries()) {
@@ -149,15 +147,15 @@ export class ContextSlots {
   /** The prefix of each item: that of its slot, or one that is chosen now. */
   #prefixesOf(items: readonly PrefixItem[]): (Prefix | undefined)[] {
     if (!this.#sharesPrefixes) return items.map(() => undefined);
-    const slotOf = new Map(this.#slots.flatMap((slot) => (slot ? [[slot.pages, slot] as const] : [])));
-    const prefixes = items.map(({ pages }) => slotOf.get(pages)?.prefix);
+    const placeOf = this.#placeOf();
+    const prefixes = items.map(({ pages }) => this.#slots[placeOf.get(pages) ?? -1]?.prefix);
     const members = new Map<Prefix, number>();
     const count = (prefix: Prefix | undefined) => {
       if (prefix !== undefined) members.set(prefix, (members.get(prefix) ?? 0) + 1);
     };
     for (const prefix of prefixes) count(prefix);
     for (const [index, item] of items.entries()) {
-      if (slotOf.has(item.pages)) continue;
+      if (placeOf.has(item.pages)) continue;
       prefixes[index] = choosePrefix(item, items.toSpliced(index, 1), members);
       count(prefixes[index]);
     }
