@@ -1,5 +1,6 @@
 /** What both sides of a comparison compute in. */
 
+import { readFileSync } from "node:fs";
 import { Quantization } from "@hone/rl";
 import type { Target } from "./comparison.ts";
 
@@ -16,12 +17,17 @@ export interface Precision {
 
 /** The same arithmetic on both sides. */
 export const FLOAT32: Precision = { suffix: "", title: "", hone: Quantization.none, peers: "float32" };
-/** The fastest of each side. */
+/** How Linux names products of bfloat16 among the flags of x64 and Arm processors. Without them they are emulated, slower than float32. */
+const BFLOAT16_FLAG = /\b(?:avx512_bf16|amx_bf16|bf16)\b/;
+
+const peersBest = BFLOAT16_FLAG.test(readFileSync("/proc/cpuinfo", "utf8")) ? "bfloat16" : "float32";
+
+/** The fastest of each side on this processor. */
 export const BEST: Precision = {
   suffix: "-8bit",
-  title: ", eight bits against bfloat16",
+  title: `, eight bits against ${peersBest}`,
   hone: Quantization.int8,
-  peers: "bfloat16",
+  peers: peersBest,
 };
 
 /** The target of a row in a precision. */

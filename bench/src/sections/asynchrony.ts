@@ -6,8 +6,9 @@
  *     of 0.85 s, and with a long tail one of 4.5 s, the longest tail that such a distribution has at this mean.
  * Y3: the limit is the rate on the lake as it is: no rollout waits for a tool there.
  * Y4: beside each rate with tools stands what the simulation says (npm run simulate), of the turns that the run played and the groups
- *     that it could learn from, and of times measured without it: of turns among many and among few on the lake as it is, and of
- *     training in the synchronous run. Runs with a long tail differ by themselves; how good the simulation is shows without it.
+ *     that it could learn from, and of times measured without it: of turns among few on the lake as it is, of turns among many whose
+ *     tools take so little that the machine is never idle, and of training in the synchronous run. Runs with a long tail differ by
+ *     themselves; how good the simulation is shows without it.
  */
 
 import { lakeRun, runToEnd, startStack, type TestStack } from "@hone/integration-tests/support";
@@ -37,6 +38,11 @@ const EVEN_TOOLS: World = { name: "even-tools", tool: { meanMs: 300, sigma: 0.5 
 const TOOLS: World = { name: "tools", tool: { meanMs: 300, sigma: 2.326 }, steps: [3, 8] };
 /** Y4: so few rollouts at once that hardly a turn shares its messages, or the engine's steps, with another one. */
 const FEW: World = { name: "few", steps: [4, 12] };
+/**
+ * Y4: turns whose tools answer one by one cost the machine more than turns that end together, as fewer share their messages and the
+ * steps of the engine. Tools this short hardly lengthen a step of many rollouts.
+ */
+const SHORT_TOOLS: World = { name: "short-tools", tool: { meanMs: 10, sigma: 0.5 }, steps: [3, 8] };
 const FEW_SHAPE = { tasksPerStep: 1, minibatches: 1, warmStartTasks: 32, evalTasks: 1 };
 const STALENESS = [0, 1, 2, 4];
 const SHAPE = { tasksPerStep: 32, minibatches: 8, warmStartTasks: 300, evalTasks: 1 };
@@ -66,19 +72,15 @@ interface Rates {
 export async function measureAsynchrony(settings: BenchSettings): Promise<Section> {
   await using stack = await startStack();
   const rows: Row[] = [];
-  settings.say("asynchrony: a turn among few");
-  const few = await ratesOf(stack, FEW, 0, settings.isQuick, FEW_SHAPE);
-  let turn: TurnTimes | undefined;
   for (const world of [PLAIN, EVEN_TOOLS, TOOLS]) {
     let synchronous: Rates | undefined;
     for (const maxStaleness of settings.isQuick ? STALENESS.slice(0, 2) : STALENESS) {
       settings.say(`asynchrony: ${world.name}, maxStaleness ${maxStaleness}`);
+      const turn = world.tool && (await turnTimes(stack, settings.isQuick));
       const rates = await ratesOf(stack, world, maxStaleness, settings.isQuick);
       synchronous ??= rates;
-      turn ??= turnTimesOf(await playedStep(stack, few), await playedStep(stack, rates));
       const simulated =
-        world.tool &&
-        (await simulatedRate(stack, world, { turn, synchronous, rates }, maxStaleness, settings));
+        turn && (await simulatedRate(stack, world, { turn, synchronous, rates }, maxStaleness, settings));
       rows.push(rowOf(world, maxStaleness, rates, { synchronous, simulated }));
     }
   }
@@ -131,6 +133,13 @@ async function simulatedRate(
     deadlineMs: DEADLINE_MS,
   };
   return simulateMeasured(parts, maxStaleness, isQuick ? QUICK_STEPS : { warmSteps, steps });
+}
+
+/** Y4: measured again before each run, as the machine is not always equally fast. */
+async function turnTimes(stack: TestStack, isQuick: boolean): Promise<TurnTimes> {
+  const few = await ratesOf(stack, FEW, 0, isQuick, FEW_SHAPE);
+  const many = await ratesOf(stack, SHORT_TOOLS, 0, isQuick);
+  return turnTimesOf(await playedStep(stack, few), await playedStep(stack, many));
 }
 
 async function playedStep(

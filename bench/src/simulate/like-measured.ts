@@ -86,7 +86,7 @@ export function simulateMeasured(
 }
 
 /**
- * The times of a turn, from two synchronous runs without tools whose steps differ in size. While no rollout waits for a tool, a step takes
+ * The times of a turn, from two synchronous runs whose steps differ in size. While the machine is never idle, a step takes
  * the longest rollout's turns times the base, and every turn's share. Times that fit no such machine give no base.
  */
 export function turnTimesOf(few: PlayedStep, many: PlayedStep): TurnTimes {
