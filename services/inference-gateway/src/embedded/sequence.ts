@@ -39,7 +39,8 @@ export class Sequence {
   /** Whether the caller wants tokens as they are made. */
   readonly isStreaming: boolean;
   readonly tokenIds: Int32Array;
-  readonly pages: Int32Array;
+  /** One table from a start to the next: whoever keeps something for a sequence that runs knows it by its table. */
+  pages: Int32Array;
   readonly deadlineAt: number;
   readonly logprobs: number[] = [];
   /** The most likely tokens at each sampled one, if the request asks for them. */
@@ -192,6 +193,7 @@ export class Sequence {
     for (let i = 0; i < this.#ownCount; i++) pool.release(this.pages[this.#ownFrom + i]!);
     cache.release(this.lease);
     this.lease = undefined;
+    this.pages = new Int32Array(this.pages.length);
     this.computed = 0;
     this.#ownFrom = 0;
     this.#ownCount = 0;

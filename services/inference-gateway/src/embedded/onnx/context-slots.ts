@@ -71,7 +71,6 @@ export class ContextSlots {
    * @returns the slot of each item (T2).
    */
   bring(items: readonly PrefixItem[], rooms: readonly number[], pool: RowPool): SlotPlace[] {
-    this.#forgetRestarted();
     this.#takeOver(items, pool);
     const prefixes = this.#prefixesOf(items);
     const length = Math.max(...rooms.map((room, index) => room - firstRow(prefixes[index])));
@@ -160,13 +159,6 @@ export class ContextSlots {
       count(prefixes[index]);
     }
     return prefixes;
-  }
-
-  /** A sequence that started over has other pages in its table, and nobody may keep those of its prefix any more. */
-  #forgetRestarted(): void {
-    const isRestarted = (slot: Slot) =>
-      slot.prefix !== undefined && !beginsWith(slot.pages, slot.prefix.pages);
-    this.#slots = this.#slots.map((slot) => (slot === undefined || isRestarted(slot) ? undefined : slot));
   }
 
   /** T4 */

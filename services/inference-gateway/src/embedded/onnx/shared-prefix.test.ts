@@ -92,7 +92,7 @@ for (const [heads, keyHeads] of [
     /** A sequence whose first pages are those of its group. */
     interface Subject {
       readonly tokenIds: Int32Array;
-      readonly pages: Int32Array;
+      pages: Int32Array;
       start: number;
     }
 
@@ -158,7 +158,7 @@ for (const [heads, keyHeads] of [
       const all = await group(3, 3);
       await step(all);
       const restarted = all[2]!;
-      restarted.pages.set(newPages(MOST_PAGES));
+      restarted.pages = Int32Array.from(newPages(MOST_PAGES));
       const { tokenIds, pages, start } = restarted;
       for (const runner of made)
         await runner.run([{ tokenIds, pages, start: 0, count: start, wantsLogits: false }]);

@@ -54,8 +54,8 @@ export class SlotContexts {
 
   /** Brings the contexts of a run into slots and gives them to the graph. */
   feed(buffers: FeedBuffers, items: readonly RunItem[]): RunSlots {
-    const slots = this.#slotsFor(items);
-    const isInPlace = items.every(({ count }) => count === 1);
+    const isDecoding = items.every(({ count }) => count === 1);
+    const slots = this.#slotsFor(items, isDecoding);
     const rooms = items.map((item) => contextRoom(item, this.#isExact, slots === this.#decoding));
     const found = slots.bring(items, rooms, this.pool);
     const places = found.map(({ place }) => place);
@@ -66,20 +66,20 @@ export class SlotContexts {
       tokenSequences.fill(places[index]!, token, token + count);
       token += count;
     }
-    const joinedTokens = buffers.indices("joinedTokens", [isInPlace ? 0 : tokens]);
+    const joinedTokens = buffers.indices("joinedTokens", [isDecoding ? 0 : tokens]);
     for (let i = 0; i < joinedTokens.length; i++) joinedTokens[i] = i;
     const shape = slots.shapeFor(items.length);
     const none = slots.shapeFor(items.length, 0);
     for (let layer = 0; layer < this.#spec.numLayers; layer++) {
       const kinds = [contextInputs(layer), joinedInputs(layer)] as const;
-      const [read, unread] = isInPlace ? kinds : [kinds[1], kinds[0]];
+      const [read, unread] = isDecoding ? kinds : [kinds[1], kinds[0]];
       buffers.give(read.keys, slots.keys(layer, items.length), shape);
       buffers.give(read.values, slots.values(layer, items.length), shape);
       for (const name of Object.values(unread)) buffers.give(name, NOTHING, none);
     }
     if (this.#isExact) {
-      const ownTokens = buffers.indices("ownTokens", [items.length, isInPlace ? 1 : 0]);
-      if (isInPlace) for (const [index, place] of places.entries()) ownTokens[place] = index;
+      const ownTokens = buffers.indices("ownTokens", [items.length, isDecoding ? 1 : 0]);
+      if (isDecoding) for (const [index, place] of places.entries()) ownTokens[place] = index;
       this.#feedPrefixes(buffers, found);
     }
     return { slots, places };
@@ -90,8 +90,7 @@ export class SlotContexts {
     for (const slots of [this.#decoding, this.#continuing, this.#shared]) slots.dispose();
   }
 
-  #slotsFor(items: readonly RunItem[]): ContextSlots {
-    const isDecoding = items.every(({ count }) => count === 1);
+  #slotsFor(items: readonly RunItem[], isDecoding: boolean): ContextSlots {
     if (isDecoding) this.#decoders = items.length;
     // If only turns continue in this run, their contexts are still in the slots in which they decoded.
     const isNextTurn = items.length >= this.#decoders && items.every(({ start }) => start > 0);
