@@ -4,9 +4,8 @@
  *   npm run bench:peers -- [--only training,prompts,groups,sessions,turns,grpo,memory,training-8bit,...] [--rounds 3] [--quick]
  *        [--json FILE]
  *
- * Rows compare float32 with float32; those that end with -8bit compare the fastest of both sides: eight bits, and
- * bfloat16 where the processor multiplies it.
- * Prints one table with targets and the share of the machine's matrix-multiply rate that each row reaches, and writes it as
+ * Rows compare float32 with float32; those that end with -8bit compare the fastest of both sides: eight bits, and bfloat16 where the
+ * processor multiplies it. Prints one table with targets and the share of the machine's matrix-multiply rate that each row reaches, and writes it as
  * JSON. Peers are looked for in the folder that PEERS names (default ~/.cache/hone-peers): PyTorch, transformers and TRL in
  * `torch`, vLLM in `vllm`, SmolLM2-135M-Instruct in `smollm2`. A peer that is not installed has a row that says so. Figures
  * can be compared only within one sitting, while nothing else uses the machine.

@@ -17,7 +17,8 @@ export interface Precision {
 
 /** The same arithmetic on both sides. */
 export const FLOAT32: Precision = { suffix: "", title: "", hone: Quantization.none, peers: "float32" };
-/** How Linux names products of bfloat16 among the flags of x64 and Arm processors. Without them they are emulated, slower than float32. */
+
+/** How Linux names products of bfloat16 among the flags of x64 and Arm processors. Elsewhere they are emulated, slower than float32. */
 const BFLOAT16_FLAG = /\b(?:avx512_bf16|amx_bf16|bf16)\b/;
 
 const peersBest = BFLOAT16_FLAG.test(readFileSync("/proc/cpuinfo", "utf8")) ? "bfloat16" : "float32";

@@ -45,7 +45,7 @@ const CHECKS: Readonly<Record<string, (session: Session) => Promise<Finding>>> =
     const text = `products ${ratio.toFixed(1)} times as fast as in float32, weights as ${type}`;
     return ratio >= MIN_GAIN
       ? ok(text)
-      : ok(`${text}: rollout.quantization saves memory here and some time of language models, training none`);
+      : ok(`${text}: rollout.quantization saves memory here, and little time`);
   },
   memory: async () => {
     const gib = totalmem() / GIB;

@@ -75,8 +75,20 @@ describe("EngineCore", () => {
     assert.ok(decoding.length >= Math.ceil((8 * 19) / 3) && decoding.length < 65, `${decoding.length} runs`);
   });
 
-  test("starts the youngest sequence over when rows run out, and gives the same tokens", async () => {
-    const { core, runner } = await coreWith({ pageCapacity: 9 });
+  test("starts the youngest sequence over when rows run out, with another page table, and gives the same tokens", async () => {
+    const lastOf = new Map<Int32Array, RunItem>();
+    let restarts = 0;
+    const beforeRun = (items: readonly RunItem[]) => {
+      for (const item of items) {
+        const last = lastOf.get(item.tokenIds);
+        lastOf.set(item.tokenIds, item);
+        if (last === undefined) continue;
+        const isRestarted = item.start < last.start;
+        if (isRestarted) restarts++;
+        assert.equal(item.pages !== last.pages, isRestarted);
+      }
+    };
+    const { core, runner } = await coreWith({ pageCapacity: 9, beforeRun });
     const requests = Array.from({ length: 8 }, (_, i) =>
       request({
         promptIds: [i + 1, i + 2],
@@ -91,6 +103,7 @@ describe("EngineCore", () => {
       assert.deepEqual(sampleOf(results.get(work.id)), sampleOf(await alone(work)));
     const computed = runner.runs.reduce((sum, run) => sum + run.tokens, 0);
     assert.ok(computed > 8 * 41, `computed ${computed}`);
+    assert.ok(restarts > 0, "no sequence started over");
   });
 
   test("computes the prompt of a group once, also when the whole group arrives at once", async () => {
