@@ -9,10 +9,10 @@
  * are outputs, because onnxruntime copies outputs but not inputs.
  */
 import { Concat, type EightBitType, Gather, Graph, Reshape, type Tensor } from "@hone/tensor";
-import { declareQueries, freshOutputs } from "./attention/cached-attention.ts";
-import { attendRounded } from "./attention/exact-sums.ts";
+import { declareQueries, type Queries } from "./attention/cached-attention.ts";
+import { eightBitSlotAttend } from "./attention/eight-bit-slots.ts";
 import { pooledAttend } from "./attention/pooled-attention.ts";
-import { slotAttend } from "./attention/slot-attention.ts";
+import { type SlotTokens, slotAttend } from "./attention/slot-attention.ts";
 import type { ModelSpec } from "./model/model-spec.ts";
 import { EMBEDDING, headParameter, layerOf, listParameters, type ParameterInfo } from "./model/parameters.ts";
 import { outputMasses } from "./probability-mass.ts";
@@ -63,8 +63,8 @@ export function fedParameters(
  *   wantedSequences [W]                   the sequences whose logits after their last token are wanted
  *
  * Outputs: logits [1, W, V]; the outputs of probability-mass.ts; and the new keys and values. Pooled: newKeyValues
- * [1, N, 2*layers*G*D], keys of layer 0, 1, ..., then values. Slots: {@link freshOutputs} of each layer [1, N, G*D], because
- * concatenating so many values would cost more than separate outputs.
+ * [1, N, 2*layers*G*D], keys of layer 0, 1, ..., then values. Slots: an output for each row
+ * of slot-rows.ts and layer, because concatenating so many values would cost more than separate outputs.
  */
 export function buildDecodeGraph(
   spec: ModelSpec,
@@ -75,28 +75,17 @@ export function buildDecodeGraph(
   const parameters = eightBits === undefined ? listParameters(spec) : listUnquantized(spec);
   const kept = parameters.filter(({ name }) => fed[name] === undefined);
   const weights = { ...fed, ...weightInitializers(graph, kept) };
-  const quantized = eightBits && quantizedLinear(graph, listQuantized(spec), eightBits);
-  const linear = quantized?.multiply;
+  const linear = eightBits && quantizedLinear(graph, listQuantized(spec), eightBits);
   const tokenIds = graph.input("tokenIds", "int32", [1, "tokens"]);
   const positionIds = graph.input("positionIds", "int32", [1, "tokens"]);
   const lastTokens = graph.input("lastTokens", "int32", ["sequences"]);
   const wantedSequences = graph.input("wantedSequences", "int32", ["wanted"]);
   const queries = declareQueries(graph, spec.headDim);
-  const attendContext =
+  const pooled: { readonly keys: Tensor[]; readonly values: Tensor[] } = { keys: [], values: [] };
+  const attend =
     layout === "slots"
-      ? slotAttend(graph, spec, queries, { positionIds, lastTokens }, quantized !== undefined)
-      : pooledAttend(graph, spec, queries, quantized !== undefined);
-  const newKeys: Tensor[] = [];
-  const newValues: Tensor[] = [];
-  const attendAndKeep: Attend = function attendAndKeep(layer, q, k, v) {
-    const width = spec.numKeyValueHeads * spec.headDim;
-    newKeys.push(Reshape(k, [1, "tokens", width]));
-    newValues.push(Reshape(v, [1, "tokens", width]));
-    return attendContext(layer, q, k, v);
-  };
-  const attend = quantized
-    ? attendRounded(spec, { weights, scalesOf: quantized.scalesOf }, attendAndKeep)
-    : attendAndKeep;
+      ? attendSlots(graph, spec, queries, { positionIds, lastTokens }, eightBits)
+      : attendPools(graph, spec, queries, pooled, eightBits);
   const hidden = buildTransformer(graph, spec, {
     tokenIds,
     positionIds,
@@ -109,14 +98,36 @@ export function buildDecodeGraph(
   const last = layout === "slots" ? hidden : Gather(hidden, lastTokens, 1);
   const logits = buildHead(spec, Gather(last, wantedSequences, 1), weights, linear);
   graph.output("logits", logits);
-  if (layout === "pooled") graph.output("newKeyValues", Concat([...newKeys, ...newValues], 2));
-  else {
-    for (let layer = 0; layer < spec.numLayers; layer++) {
-      const { keys, values } = freshOutputs(layer);
-      graph.output(keys, newKeys[layer]!);
-      graph.output(values, newValues[layer]!);
-    }
-  }
+  if (layout === "pooled") graph.output("newKeyValues", Concat([...pooled.keys, ...pooled.values], 2));
   outputMasses(graph, logits, spec.vocabSize);
   return graph;
+}
+
+function attendSlots(
+  graph: Graph,
+  spec: ModelSpec,
+  queries: Queries,
+  tokens: SlotTokens,
+  eightBits: EightBitType | undefined,
+): Attend {
+  return eightBits === undefined
+    ? slotAttend(graph, spec, queries, tokens)
+    : eightBitSlotAttend(graph, spec, queries, tokens, eightBits);
+}
+
+/** @param kept takes the new rows of each layer [1, N, G*D] */
+function attendPools(
+  graph: Graph,
+  spec: ModelSpec,
+  queries: Queries,
+  kept: { readonly keys: Tensor[]; readonly values: Tensor[] },
+  eightBits: EightBitType | undefined,
+): Attend {
+  const attend = pooledAttend(graph, spec, queries, eightBits);
+  const width = spec.numKeyValueHeads * spec.headDim;
+  return function attendAndKeep(layer, q, k, v) {
+    kept.keys.push(Reshape(k, [1, "tokens", width]));
+    kept.values.push(Reshape(v, [1, "tokens", width]));
+    return attend(layer, q, k, v);
+  };
 }

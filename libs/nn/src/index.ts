@@ -7,13 +7,18 @@
  *   const logits = buildHead(spec, hidden, weights);
  */
 export { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention/attention.ts";
-export { contextInputs, freshOutputs } from "./attention/cached-attention.ts";
-export { attendRounded } from "./attention/exact-sums.ts";
+export { contextInputs } from "./attention/cached-attention.ts";
 export { packedAttend } from "./attention/packed-attention.ts";
 export { CONTEXT_BUCKET, minQueries, PAGE_ROWS } from "./attention/pooled-attention.ts";
 export { rotaryFactor, rotaryFrequencies } from "./attention/rotary.ts";
-export { sharedInputs } from "./attention/shared-prefix.ts";
-export { joinedInputs } from "./attention/slot-attention.ts";
+export {
+  KEY_BLOCK,
+  type SlotKind,
+  type SlotRow,
+  type SlotRowName,
+  slotRows,
+  slotTensor,
+} from "./attention/slot-rows.ts";
 export { buildDecodeGraph, type ContextLayout, contextLayoutFor, fedParameters } from "./decode-graph.ts";
 export { ModelSpecError } from "./errors.ts";
 export { buildLayersGraph } from "./layers-graph.ts";

@@ -29,6 +29,7 @@ export {
   Div,
   Equal,
   Exp,
+  Floor,
   Greater,
   GreaterOrEqual,
   Identity,
@@ -53,7 +54,7 @@ export {
 export { QuickGelu, RotaryEmbedding, SimplifiedLayerNormalization } from "./ops/fused.ts";
 export type { GatherOptions } from "./ops/indexing.ts";
 export { Gather, GatherElements, ScatterElements, ScatterND } from "./ops/indexing.ts";
-export { MatMulIntegerToFloat, type Quantized, QuantizeLinear } from "./ops/integer.ts";
+export { MatMulInteger, MatMulIntegerToFloat, type Quantized, QuantizeLinear } from "./ops/integer.ts";
 export type { FusedMatMulOptions } from "./ops/linalg.ts";
 export { FusedMatMul, Gemm, MatMul } from "./ops/linalg.ts";
 export {

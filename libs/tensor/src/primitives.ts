@@ -12,6 +12,7 @@ export interface Primitives {
   Neg: Record<never, never>;
   Abs: Record<never, never>;
   Sign: Record<never, never>;
+  Floor: Record<never, never>;
   Exp: Record<never, never>;
   Log: Record<never, never>;
   Sqrt: Record<never, never>;
@@ -42,6 +43,7 @@ export interface Primitives {
   Gemm: { transA: number; transB: number; alpha: number };
   // Eight bits.
   QuantizeLinear: { axis: number };
+  MatMulInteger: Record<never, never>;
   MatMulIntegerToFloat: Record<never, never>;
   // Reductions and along-axis functions.
   ReduceSum: { keepdims: number };
@@ -85,6 +87,7 @@ export const ATTRIBUTE_KINDS: {
   Neg: {},
   Abs: {},
   Sign: {},
+  Floor: {},
   Exp: {},
   Log: {},
   Sqrt: {},
@@ -112,6 +115,7 @@ export const ATTRIBUTE_KINDS: {
   FusedMatMul: { transA: "int", transB: "int", alpha: "float" },
   Gemm: { transA: "int", transB: "int", alpha: "float" },
   QuantizeLinear: { axis: "int" },
+  MatMulInteger: {},
   MatMulIntegerToFloat: {},
   ReduceSum: { keepdims: "int" },
   ReduceMean: { keepdims: "int" },

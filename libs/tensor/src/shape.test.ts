@@ -21,6 +21,7 @@ describe("dimensions", () => {
     assert.equal(divideDims(multiplyDims(sum, 4), sum), 4);
     assert.equal(addDims(0, "tokens"), "tokens");
     assert.equal(addDims(1, 2), 3);
+    assert.equal(addDims("3*queries", "3*queries"), multiplyDims(6, "queries"));
   });
 
   test("broadcasting repeats axes of size 1, and a symbolic size never equals a number", () => {

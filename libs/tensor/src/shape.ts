@@ -45,6 +45,7 @@ export function addDims(left: Dim, right: Dim): Dim {
   if (typeof left === "number" && typeof right === "number") return left + right;
   if (left === 0) return right;
   if (right === 0) return left;
+  if (left === right) return multiplyDims(2, left);
   return `(${left}+${right})`;
 }
 

@@ -13,7 +13,6 @@ import { parseArgs } from "node:util";
 import { loadModel } from "@hone/checkpoint";
 import {
   type Attend,
-  attendRounded,
   buildHead,
   buildTransformer,
   type Linear,
@@ -111,9 +110,9 @@ function comparisonGraph(spec: ModelSpec): Graph {
     return LogSoftmax(buildHead(spec, hidden, weights, linear));
   };
   const float = logprobs(packedAttend(graph, spec, visibleEnds));
-  const { multiply, scalesOf } = quantizedLinear(graph, listQuantized(spec), "uint8");
-  const exact = packedAttend(graph, spec, visibleEnds, positionIds);
-  const quantized = logprobs(attendRounded(spec, { weights, scalesOf }, exact), multiply);
+  const multiply = quantizedLinear(graph, listQuantized(spec), "uint8");
+  const rounded = packedAttend(graph, spec, visibleEnds, { type: "uint8", positions: positionIds });
+  const quantized = logprobs(rounded, multiply);
   const overVocabulary = { axes: [2], keepDims: false };
   const isLargest = Equal(float, ReduceMax(float, { axes: [2] }));
   const ofLargest = ReduceMax(Where(isLargest, quantized, -1e9), overVocabulary);

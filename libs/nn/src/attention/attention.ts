@@ -37,12 +37,15 @@ export function groupedAttention(q: Tensor, keys: Tensor, values: Tensor, bias: 
 }
 
 /** q k^T / sqrt(D) + bias, as {@link groupedAttention} takes them: [B, G, R*T, S]. */
-export function groupedScores(q: Tensor, keys: Tensor, bias: Tensor): Tensor {
+function groupedScores(q: Tensor, keys: Tensor, bias: Tensor): Tensor {
+  const q_BGQD = toGroups(q, Number(keys.shape[1]));
+  return Add(FusedMatMul(q_BGQD, keys, { transB: true, alpha: 1 / Math.sqrt(Number(q.shape[3])) }), bias);
+}
+
+/** Queries of the heads [B, T, H, D] as those of their groups [B, G, R*T, D]. */
+export function toGroups(q: Tensor, groups: number): Tensor {
   const [rows, tokens, numHeads, headDim] = q.shape as [Dim, Dim, number, number];
-  const groups = Number(keys.shape[1]);
-  const queries = multiplyDims(numHeads / groups, tokens);
-  const q_BGQD = Reshape(toHeadMajor(q), [rows, groups, queries, headDim]);
-  return Add(FusedMatMul(q_BGQD, keys, { transB: true, alpha: 1 / Math.sqrt(headDim) }), bias);
+  return Reshape(toHeadMajor(q), [rows, groups, multiplyDims(numHeads / groups, tokens), headDim]);
 }
 
 /** What the heads of each group mixed, [B, G, R*T, D], as [B, T, H*D]. @param q of the heads [B, T, H, D] */

@@ -11,11 +11,6 @@ export function contextInputs(layer: number): { readonly keys: string; readonly 
   return { keys: `keys.${layer}`, values: `values.${layer}` };
 }
 
-/** Names of the graph outputs for the keys and values of a layer's new tokens, if contexts are slots. */
-export function freshOutputs(layer: number): { readonly keys: string; readonly values: string } {
-  return { keys: `newKeys.${layer}`, values: `newValues.${layer}` };
-}
-
 /** Converts between the new tokens [1, N, ...] and the queries of each sequence [S, Q, ...]. */
 export interface Queries {
   /** [S, Q] index of the new token of each query. */

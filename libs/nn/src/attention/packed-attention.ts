@@ -7,13 +7,14 @@
  * Rows are split into pieces: the tokens of a piece attend to their own piece and the pieces before it. With P pieces, the
  * share (P - 1) / 2P of all pairs of tokens is therefore never computed; in these pairs the query precedes the key.
  *
- * In eight bits its sums have no order (exact-sums.ts), so that it has the bits of generation.
+ * In eight bits its sums have no order (eight-bit-attention.ts), so that it has the bits of generation.
  */
 import {
   And,
   Cast,
   Concat,
   type Dim,
+  type EightBitType,
   type Graph,
   Less,
   LessOrEqual,
@@ -28,16 +29,24 @@ import {
   Where,
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
+import { RowRounding } from "../quantization/row-rounding.ts";
 import type { Attend } from "../transformer.ts";
 import { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention.ts";
-import { exactAttention, summedRounding } from "./exact-sums.ts";
+import { eightBitAttention, summedRounding } from "./eight-bit-attention.ts";
 
 /** The queries of a piece and what they see. Letters: R query heads of a group, Q = R * tokens of the piece, S tokens up to its end. */
 interface Piece {
   /** [B, 1, Q, S] */
   readonly bias: Tensor;
-  /** [B, 1, Q, 1] `summedRounding`, where sums are exact. */
+  /** [B, 1, Q, 1] `summedRounding`, in eight bits. */
   readonly rounding: Tensor | undefined;
+}
+
+/** What attention in eight bits needs. */
+export interface EightBitRows {
+  readonly type: EightBitType;
+  /** [B, T] positions of the tokens, whole numbers. */
+  readonly positions: Tensor;
 }
 
 /**
@@ -45,13 +54,13 @@ interface Piece {
  *
  * @param visibleEnds one tensor for each piece, in order: whole numbers [B, tokens of the piece], in 1..T. A padding token j
  *   has j + 1, so that only the token itself sees it. No piece is empty.
- * @param exactPositions [B, T] positions of the tokens, whole numbers: sums are exact (exact-sums.ts). @default as float32 rounds them
+ * @param eightBits computes it in eight bits, with the gradients of float32 (straight-through). @default in float32
  */
 export function packedAttend(
   graph: Graph,
   spec: ModelSpec,
   visibleEnds: readonly Tensor[],
-  exactPositions?: Tensor,
+  eightBits?: EightBitRows,
 ): Attend {
   const repeats = spec.numHeads / spec.numKeyValueHeads;
   const ends_BT = Concat(visibleEnds, 1);
@@ -68,7 +77,8 @@ export function packedAttend(
     const heads = Concat(new Array<Tensor>(repeats).fill(Unsqueeze(x, [1])), 1);
     return Unsqueeze(Reshape(heads, [rows, multiplyDims(repeats, tokens)]), [2]);
   };
-  const positions = exactPositions && inPieces(exactPositions);
+  const positions = eightBits && inPieces(eightBits.positions);
+  const rows = new RowRounding(graph);
 
   const pieces = places.map((place, piece): Piece => {
     const reader_1Q1 = perQuery(place);
@@ -87,9 +97,10 @@ export function packedAttend(
     const mixed = pieces.map((piece, at) => {
       const [keysUpTo, valuesUpTo] = [keys!, values!].map((parts) => toHeadMajor(upTo(parts, at)));
       const usual = groupedAttention(queries![at]!, keysUpTo!, valuesUpTo!, piece.bias);
-      if (piece.rounding === undefined) return usual;
+      if (eightBits === undefined || piece.rounding === undefined) return usual;
+      const tokens = { q: queries![at]!, keys: keysUpTo!, values: valuesUpTo! };
       return StraightThrough(
-        exactAttention(queries![at]!, keysUpTo!, valuesUpTo!, piece.bias, piece.rounding),
+        eightBitAttention(rows, eightBits.type, tokens, piece.bias, piece.rounding),
         usual,
       );
     });

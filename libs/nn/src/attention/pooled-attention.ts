@@ -24,7 +24,7 @@ import {
   Add,
   Cast,
   type Dim,
-  Div,
+  type EightBitType,
   ExpandLike,
   FusedMatMul,
   Gather,
@@ -43,10 +43,11 @@ import {
   Where,
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
+import { RowRounding } from "../quantization/row-rounding.ts";
 import type { Attend } from "../transformer.ts";
 import { MASKED_SCORE } from "./attention.ts";
 import { contextInputs, type Queries } from "./cached-attention.ts";
-import { exactShares, summedRounding } from "./exact-sums.ts";
+import { attendRounded, summedRounding } from "./eight-bit-attention.ts";
 
 /** Number of consecutive positions whose rows are adjacent in a pool. Gathering row by row takes three times as long. */
 export const PAGE_ROWS = 16;
@@ -58,8 +59,13 @@ export function minQueries(spec: ModelSpec): number {
   return spec.numHeads > spec.numKeyValueHeads ? 1 : 2;
 }
 
-/** @param isExact whether sums are exact, for rounded values (exact-sums.ts) */
-export function pooledAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries, isExact: boolean): Attend {
+/** @param eightBits the type of queries and values, if attention is in eight bits (eight-bit-attention.ts); pools are float32 all the same. */
+export function pooledAttend(
+  graph: Graph,
+  spec: ModelSpec,
+  queriesOf: Queries,
+  eightBits?: EightBitType,
+): Attend {
   const { numHeads, numKeyValueHeads: groups, headDim } = spec;
   const repeats = numHeads / groups;
   const queries: Dim = multiplyDims(repeats, "queries");
@@ -90,11 +96,13 @@ export function pooledAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries, 
     return ScatterElements(earlier, ExpandLike(places_1SQ1, fresh_GSQD), fresh_GSQD, 2);
   };
 
-  const rounding_SQ1 = isExact ? summedRounding(Unsqueeze(perHead_SQ, [2])) : undefined;
-  const mix = (scores: Tensor, values: Tensor) => {
-    if (rounding_SQ1 === undefined) return MatMul(Softmax(scores), values);
-    const { numerators, total } = exactShares(scores, rounding_SQ1);
-    return Div(MatMul(numerators, values), total);
+  const rounding_SQ1 = eightBits && summedRounding(Unsqueeze(perHead_SQ, [2]));
+  const rows = new RowRounding(graph);
+  const attendTo = (q: Tensor, keys: Tensor, values: Tensor): Tensor => {
+    if (eightBits !== undefined && rounding_SQ1 !== undefined)
+      return attendRounded(rows, eightBits, { q, keys, values }, bias_SQL, rounding_SQ1);
+    const scores = FusedMatMul(q, keys, { transB: true, alpha: 1 / Math.sqrt(headDim) });
+    return MatMul(Softmax(Add(scores, bias_SQL)), values);
   };
 
   return function attendPooled(layer, q, k, v) {
@@ -103,8 +111,7 @@ export function pooledAttend(graph: Graph, spec: ModelSpec, queriesOf: Queries, 
     const values_GSLD = bringTogether(names.values, v);
     const q_SQGRD = queriesOf.split(q, [groups, repeats]);
     const q_GSQD = Reshape(Transpose(q_SQGRD, [2, 0, 1, 3, 4]), [groups, "sequences", queries, headDim]);
-    const scores_GSQL = FusedMatMul(q_GSQD, keys_GSLD, { transB: true, alpha: 1 / Math.sqrt(headDim) });
-    const mixed_GSQD = mix(Add(scores_GSQL, bias_SQL), values_GSLD);
+    const mixed_GSQD = attendTo(q_GSQD, keys_GSLD, values_GSLD);
     const mixed_GSQRD = Reshape(mixed_GSQD, [groups, "sequences", "queries", repeats, headDim]);
     const mixed_SQGRD = Transpose(mixed_GSQRD, [1, 2, 0, 3, 4]);
     return queriesOf.join(mixed_SQGRD);

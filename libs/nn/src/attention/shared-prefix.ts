@@ -3,14 +3,14 @@
  *
  * Letters as in slot-attention.ts; P prefixes, M the most sequences of one, K its rows, R the rows of a sequence's queries in a product. A prefix
  * has one product with the queries of all its sequences, so its rows come from memory once and not once for each sequence. A row has the same
- * scores as in a slot of its own, and adds as much, but in another order: this is only for sums that have none (exact-sums.ts).
+ * scores as in a slot of its own, and adds as much, but in another order: this is only for sums that have none (eight-bit-attention.ts).
  *
  * Inputs:
  *
- *   sharedKeys.0, sharedValues.0, ...   the rows of prefixes [P, G, K, D], float32; rows after a prefix are masked and must be finite
+ *   sharedKeys.0, ...                   the rows of prefixes [P, G, K, D] (slot-rows.ts); rows after a prefix are masked and must be finite
  *   prefixSequences [P, M]              the sequences of each prefix, int32; what is too much repeats any sequence
- *   sequencePrefixes [S]                the prefix of each sequence, int32; any for a sequence without one
- *   sequenceMembers [S]                 which of the M sequences of its prefix it is, int32
+ *   sequencePrefixes [S]                the prefix of each sequence, int32; one without a prefix is a member of any, whose rows it masks
+ *   sequenceMembers [S]                 which of the M sequences of its prefix it is, int32; several that mask its rows may be the same
  *   sharedRows [S]                      the rows of its prefix, int32; 0 without one
  */
 import {
@@ -18,7 +18,6 @@ import {
   Cast,
   Gather,
   type Graph,
-  Less,
   Mul,
   multiplyDims,
   RangeAlong,
@@ -26,14 +25,8 @@ import {
   sizesAlong,
   type Tensor,
   Unsqueeze,
-  Where,
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
-
-/** Names of the inputs for the prefixes' rows of a layer. */
-export function sharedInputs(layer: number): { readonly keys: string; readonly values: string } {
-  return { keys: `sharedKeys.${layer}`, values: `sharedValues.${layer}` };
-}
 
 /** Where the rows of queries are: among the sequences, and among the prefixes. */
 export interface SharedQueries {
@@ -46,12 +39,12 @@ export interface SharedQueries {
 export interface SharedPrefixes {
   /** [S] */
   readonly rows: Tensor;
-  /** The rows [P, G, K, D] of an input. */
-  rowsOf(name: string): Tensor;
+  /** What each sequence's prefix has: [P, ...] -> [S, ...] */
+  toSequences(x: Tensor): Tensor;
   /** @param queries [S, 1, R, 1] any tensor */
   queriesOf(queries: Tensor): SharedQueries;
   /**
-   * The product of each sequence's rows with its prefix; zeros for a sequence without one.
+   * The product of each sequence's rows with its prefix.
    * @param x [S, G, R, ...]
    * @param multiply the product with all rows of a prefix [P, G, M*R, ...]
    */
@@ -59,7 +52,7 @@ export interface SharedPrefixes {
 }
 
 export function sharedPrefixes(graph: Graph, spec: ModelSpec): SharedPrefixes {
-  const { numKeyValueHeads: groups, headDim } = spec;
+  const { numKeyValueHeads: groups } = spec;
   const input = (name: string, shape: readonly string[]) => graph.input(name, "int32", shape);
   const wide = (x: Tensor) => Cast(x, "int64");
   const sequences_PM = input("prefixSequences", ["prefixes", "members"]);
@@ -70,11 +63,9 @@ export function sharedPrefixes(graph: Graph, spec: ModelSpec): SharedPrefixes {
     Array.from({ length: groups }, (_, group) => group),
   );
   const rows_S = input("sharedRows", ["sequences"]);
-  const zero = graph.scalar("float32", 0);
-  const hasPrefix_S111 = Less(graph.scalar("int32", 0), Reshape(rows_S, ["sequences", 1, 1, 1]));
   return {
     rows: rows_S,
-    rowsOf: (name) => graph.input(name, "float32", ["prefixes", groups, "shared", headDim]),
+    toSequences: (x) => Gather(x, prefixes_S),
     queriesOf(queries) {
       const rows = queries.shape[2]!;
       const [row_R, numRows] = [RangeAlong(queries, 2), sizesAlong([queries], 2)];
@@ -88,11 +79,8 @@ export function sharedPrefixes(graph: Graph, spec: ModelSpec): SharedPrefixes {
         ofSequences: Add(Unsqueeze(Mul(member_SG, numRows), [2]), row_R),
       };
     },
-    each(x, queries, multiply) {
-      const ofPrefixes = gatherRows(x, queries.ofPrefixes);
-      // A sequence without a prefix reads some row, which must not reach it even where it is not finite.
-      return Where(hasPrefix_S111, gatherRows(multiply(ofPrefixes), queries.ofSequences), zero);
-    },
+    each: (x, queries, multiply) =>
+      gatherRows(multiply(gatherRows(x, queries.ofPrefixes)), queries.ofSequences),
   };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Attention for generation with large models: each sequence's earlier keys and values lie in one piece, in a slot.
+ * Attention for generation with large models in float32 (in eight bits: eight-bit-slots.ts): each sequence's earlier keys and values lie in one piece, in a slot.
  *
  * Letters as in decode-graph.ts. The results have the same bits however a context was computed and whatever runs beside it:
  *
@@ -10,32 +10,26 @@
  *       in each layer. All tokens of a run are computed in one way; the other kind of slots then has the length 0.
  *   E3: as D2 and D3 of pooled-attention.ts: contexts are padded to multiples of `CONTEXT_BUCKET`, and products have at least two
  *       rows of queries. The heads of a group share a product; where a group has one head, a single query is computed twice.
- *   E4: where sums have no order (exact-sums.ts), E1 is not needed: a token's own row is in its joined slot, or, in runs of one token for
- *       each sequence, a context of length 1. Nor need contexts be padded. A sequence's slot may then lack the first rows, which it
- *       reads with others that have the same (shared-prefix.ts).
  *
  * In the last layer, only the result of each sequence's last token is needed, so each sequence has one query there.
  *
  * Inputs:
  *
- *   keys.0, values.0, ...     slots of each layer [S, G, L, D], float32; the rows after a context are masked and must be finite
+ *   contextKeys.0, contextValues.0, ...   slots of each layer [S, G, L, D], float32; the rows after a context are masked and must be finite
  *   joinedKeys.0, ...         slots with room for the new rows [S, G, J, D]
  *   joinedTokens [P]          the new tokens whose rows are added to joined slots: all or none, int32
  *   tokenSequences [N]        the slot of each new token, int32
- *   ownTokens [S, 1]          the new token of each sequence, int32, if it has one and sums are exact; else [S, 0] (E4)
  */
 import {
   Add,
   Cast,
   Concat,
   type Dim,
-  Div,
   ExpandLike,
   FusedMatMul,
   Gather,
   type Graph,
   Less,
-  LessOrEqual,
   MatMul,
   Mul,
   multiplyDims,
@@ -55,14 +49,8 @@ import {
 import type { ModelSpec } from "../model/model-spec.ts";
 import type { Attend } from "../transformer.ts";
 import { MASKED_SCORE } from "./attention.ts";
-import { contextInputs, type Queries } from "./cached-attention.ts";
-import { exactShares, summedRounding } from "./exact-sums.ts";
-import { type SharedQueries, sharedInputs, sharedPrefixes } from "./shared-prefix.ts";
-
-/** Names of the inputs for the joined slots of a layer. */
-export function joinedInputs(layer: number): { readonly keys: string; readonly values: string } {
-  return { keys: `joinedKeys.${layer}`, values: `joinedValues.${layer}` };
-}
+import type { Queries } from "./cached-attention.ts";
+import { type SlotRowName, slotTensor } from "./slot-rows.ts";
 
 export interface SlotTokens {
   /** [1, N] position of each new token, int32. */
@@ -79,111 +67,70 @@ interface Readers {
   readonly bias: Tensor;
   /** Sizes of the parts of a row of scores. */
   readonly sizes: Tensor;
-  /** [S, 1, rows, 1] `summedRounding`, where sums are exact. */
-  readonly rounding: Tensor | undefined;
-  /** Where exact sums allow prefixes to be shared. */
-  readonly shared: SharedQueries | undefined;
 }
 
-/** The rows of a layer that queries read. */
-interface Contexts {
-  /** [S, G, ..., D] of one sequence each */
-  readonly own: readonly Tensor[];
-  /** [P, G, K, D] */
-  readonly shared: Tensor | undefined;
-}
+/** The rows of a layer that queries read: slots in place, and joined ones [S, G, ..., D]. */
+type Contexts = readonly [Tensor, Tensor];
 
-/** @param isExact whether sums are exact, for rounded values (exact-sums.ts) */
+/** Outputs the new rows of each layer, too: [N, G*D] each. */
 export function slotAttend(
   graph: Graph,
   spec: ModelSpec,
   queriesOf: Queries,
   { positionIds, lastTokens }: SlotTokens,
-  isExact: boolean,
 ): Attend {
   const { numHeads, numKeyValueHeads: groups, headDim } = spec;
   const repeats = numHeads / groups;
   const tokenSequences = graph.input("tokenSequences", "int32", ["tokens"]);
   const joinedTokens = graph.input("joinedTokens", "int32", ["joinedTokens"]);
-  const ownTokens = isExact ? graph.input("ownTokens", "int32", ["sequences", "own"]) : undefined;
   const position_N = Reshape(positionIds, ["tokens"]);
-  const prefixes = isExact ? sharedPrefixes(graph, spec) : undefined;
-  const joinedSequences = Gather(tokenSequences, joinedTokens);
-  const joinedPositions = Gather(position_N, joinedTokens);
   const places_PG3 = placesOf(
-    Cast(joinedSequences, "int64"),
-    Cast(prefixes ? Sub(joinedPositions, Gather(prefixes.rows, joinedSequences)) : joinedPositions, "int64"),
+    Cast(Gather(tokenSequences, joinedTokens), "int64"),
+    Cast(Gather(position_N, joinedTokens), "int64"),
     groups,
   );
-  const slots = (name: string, length: string) =>
-    graph.input(name, "float32", ["sequences", groups, length, headDim]);
 
-  /** The contexts of a layer: those that are read in place, those that new rows join (E2), and the tokens' own rows (E4). */
-  function contextsOf(name: string, joinedName: string, sharedName: string, fresh: Tensor): Contexts {
+  /** The contexts of a layer: those that are read in place, and those that new rows join (E2). */
+  function contextsOf(layer: number, name: SlotRowName, fresh: Tensor): Contexts {
+    const slots = (kind: "context" | "joined") =>
+      graph.input(slotTensor(kind, name, layer), "float32", ["sequences", groups, kind, headDim]);
+    graph.output(slotTensor("new", name, layer), Reshape(fresh, ["tokens", groups * headDim]));
     const rows_NGD = Reshape(fresh, ["tokens", groups, headDim]);
-    const joined = ScatterND(slots(joinedName, "joined"), places_PG3, Gather(rows_NGD, joinedTokens));
-    const own = ownTokens && Transpose(Gather(rows_NGD, ownTokens), [0, 2, 1, 3]);
-    return {
-      own: [slots(name, "context"), joined, ...(own === undefined ? [] : [own])],
-      shared: prefixes?.rowsOf(sharedName),
-    };
+    return [slots("context"), ScatterND(slots("joined"), places_PG3, Gather(rows_NGD, joinedTokens))];
   }
 
   /** @param positions of the queries [S, queries] */
-  function readersOf(positions: Tensor, queries: Dim, perQuery: number, { own, shared }: Contexts): Readers {
+  function readersOf(positions: Tensor, queries: Dim, perQuery: number, contexts: Contexts): Readers {
     const rows = multiplyDims(queries, perQuery);
     const perHead = Add(Unsqueeze(positions, [2]), graph.constant("int32", new Array(perQuery).fill(0)));
     const position_S1R1 = Reshape(perHead, ["sequences", 1, rows, 1]);
-    const inPrefix_S111 = prefixes && Reshape(prefixes.rows, ["sequences", 1, 1, 1]);
-    const place_S1R1 = inPrefix_S111 ? Sub(position_S1R1, inPrefix_S111) : position_S1R1;
-    const placesIn = (rows: Tensor) => Cast(RangeAlong(rows, 2), "int32");
-    const biasOf = (isSeen: Tensor) =>
-      Where(isSeen, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
-    const biases = own.map((context, kind) => {
-      const hasOwn = isExact && kind > 0;
-      return biasOf((hasOwn ? LessOrEqual : Less)(placesIn(context), place_S1R1));
-    });
-    if (shared !== undefined && inPrefix_S111 !== undefined)
-      biases.push(biasOf(Less(placesIn(shared), Sub(position_S1R1, place_S1R1))));
-    if (!isExact) biases.push(Cast(Sub(position_S1R1, position_S1R1), "float32"));
-    return {
-      queries,
-      rows,
-      bias: Concat(biases, 3),
-      sizes: sizesAlong(biases, 3),
-      rounding: isExact ? summedRounding(position_S1R1) : undefined,
-      shared: prefixes?.queriesOf(position_S1R1),
-    };
+    const biases = contexts.map((context) =>
+      Where(
+        Less(Cast(RangeAlong(context, 2), "int32"), position_S1R1),
+        graph.scalar("float32", 0),
+        graph.scalar("float32", MASKED_SCORE),
+      ),
+    );
+    biases.push(Cast(Sub(position_S1R1, position_S1R1), "float32"));
+    return { queries, rows, bias: Concat(biases, 3), sizes: sizesAlong(biases, 3) };
   }
 
   /** @param q [S, G, queries, heads, D] @param own keys and values of the queries' tokens [S, G, queries, 1, D] (E1) @returns as q */
   function attendTo(
-    readers: Readers,
+    { queries, rows, bias, sizes }: Readers,
     q: Tensor,
     keys: Contexts,
     values: Contexts,
-    own: { readonly keys: Tensor; readonly values: Tensor } | undefined,
+    own: { readonly keys: Tensor; readonly values: Tensor },
   ): Tensor {
-    const { queries, rows } = readers;
     const options = { transB: true, alpha: 1 / Math.sqrt(headDim) };
     const q_SGRD = Reshape(q, ["sequences", groups, rows, headDim]);
-    const parts = keys.own.map((k) => FusedMatMul(q_SGRD, k, options));
-    /** Multiplies by the rows of prefixes, where they are shared. */
-    const eachShared = (x: Tensor, multiply: (x: Tensor) => Tensor) =>
-      prefixes && readers.shared ? [prefixes.each(x, readers.shared, multiply)] : [];
-    parts.push(...eachShared(q_SGRD, (q) => FusedMatMul(q, keys.shared!, options)));
-    if (own !== undefined)
-      parts.push(Reshape(FusedMatMul(q, own.keys, options), ["sequences", groups, rows, 1]));
-    const scores = Add(Concat(parts, 3), readers.bias);
-    const exact = readers.rounding && exactShares(scores, readers.rounding);
-    const shares = SplitLike(exact?.numerators ?? Softmax(scores), parts, 3, readers.sizes);
-    const products = values.own.map((v, kind) => MatMul(shares[kind]!, v));
-    products.push(...eachShared(shares[products.length]!, (share) => MatMul(share, values.shared!)));
-    const mixed = products.reduce((a, b) => Add(a, b));
+    const parts = keys.map((k) => FusedMatMul(q_SGRD, k, options));
+    parts.push(Reshape(FusedMatMul(q, own.keys, options), ["sequences", groups, rows, 1]));
+    const shares = SplitLike(Softmax(Add(Concat(parts, 3), bias)), parts, 3, sizes);
+    const mixed = values.map((v, kind) => MatMul(shares[kind]!, v)).reduce((a, b) => Add(a, b));
     const byHead = (x: Tensor) => Reshape(x, ["sequences", groups, queries, q.shape[3]!, x.shape[3]!]);
-    const sums =
-      own === undefined ? byHead(mixed) : Add(byHead(mixed), Mul(byHead(shares.at(-1)!), own.values));
-    return exact === undefined ? sums : Div(sums, byHead(exact.total));
+    return Add(byHead(mixed), Mul(byHead(shares.at(-1)!), own.values));
   }
 
   // Two rows of queries (E3)
@@ -201,29 +148,27 @@ export function slotAttend(
       ]);
     const last_S1 = Unsqueeze(Gather(position_N, lastTokens), [1]);
     const readers = readersOf(last_S1, 1, lastRepeats, keys);
-    const own = isExact ? undefined : { keys: ownOf(k), values: ownOf(v) };
-    const mixed = attendTo(readers, twice, keys, values, own);
+    const mixed = attendTo(readers, twice, keys, values, { keys: ownOf(k), values: ownOf(v) });
     return Reshape(Slice(mixed, 3, 0, repeats), [1, "sequences", numHeads * headDim]);
   }
 
   let shared: Readers | undefined;
   return function attendSlots(layer, q, k, v) {
-    const [names, joined, shares] = [contextInputs(layer), joinedInputs(layer), sharedInputs(layer)];
-    const keys = contextsOf(names.keys, joined.keys, shares.keys, k);
-    const values = contextsOf(names.values, joined.values, shares.values, v);
+    const keys = contextsOf(layer, "Keys", k);
+    const values = contextsOf(layer, "Values", v);
     if (layer === spec.numLayers - 1) return attendLast(q, k, v, keys, values);
     shared ??= readersOf(Gather(position_N, queriesOf.tokens), "queries", repeats, keys);
     /** [1, N, heads, D] -> [S, G, Q, heads/G, D] */
     const byGroup = (x: Tensor, perGroup: number) =>
       Transpose(queriesOf.split(x, [groups, perGroup]), [0, 2, 1, 3, 4]);
-    const own = isExact ? undefined : { keys: byGroup(k, 1), values: byGroup(v, 1) };
+    const own = { keys: byGroup(k, 1), values: byGroup(v, 1) };
     const mixed_SGQRD = attendTo(shared, byGroup(q, repeats), keys, values, own);
     return queriesOf.join(Transpose(mixed_SGQRD, [0, 2, 1, 3, 4]));
   };
 }
 
 /** The index [N, G, 3] of each row in slots, for the groups 0 to G-1. */
-function placesOf(sequence_N: Tensor, position_N: Tensor, groups: number): Tensor {
+export function placesOf(sequence_N: Tensor, position_N: Tensor, groups: number): Tensor {
   const { graph } = sequence_N;
   const group_G = graph.constant(
     "int64",

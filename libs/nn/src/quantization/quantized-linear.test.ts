@@ -30,7 +30,7 @@ async function multiply(
 ): Promise<Float32Array> {
   const graph = new Graph("linear");
   const input = graph.input("x", "float32", [1, "rows", spec.hiddenSize]);
-  graph.output("y", quantizedLinear(graph, listQuantized(spec), type).multiply(input, name));
+  graph.output("y", quantizedLinear(graph, listQuantized(spec), type)(input, name));
   const session = await GraphSession.create(graph, {
     externalData: await quantizeWeights(spec, weights, type),
   });

@@ -5,32 +5,21 @@
  */
 
 import {
-  Abs,
-  Div,
   type EightBitType,
-  ExpandLike,
-  formatShape,
   type Graph,
   MatMul,
   MatMulIntegerToFloat,
   Mul,
   type Quantized,
-  QuantizeLinear,
-  ReduceMax,
   Reshape,
   ReshapeLike,
   type Tensor,
 } from "@hone/tensor";
 import type { Linear } from "../transformer.ts";
-import { LARGEST_QUANTIZED, zeroPointOf } from "./matrix-quantizer.ts";
+import { zeroPointOf } from "./matrix-quantizer.ts";
 import type { QuantizedParameter } from "./quantized-weights.ts";
 import { hadamardMatrix } from "./rotation.ts";
-
-/** Rows [..., K] as whole numbers with 128 added, and their scales [..., 1]. */
-interface QuantizedRows {
-  readonly values: Tensor;
-  readonly scales: Tensor;
-}
+import { type RoundedRows, RowRounding } from "./row-rounding.ts";
 
 /** A quantized matrix in a graph: whole numbers [in, out] with their scales [out]. */
 interface QuantizedMatrix {
@@ -39,24 +28,14 @@ interface QuantizedMatrix {
   readonly scales: Tensor;
 }
 
-/** The projections of a model in eight bits, by the names of the matrices. */
-export interface EightBitLinear {
-  readonly multiply: Linear;
-  /** The scale of each output channel of a matrix, [out]. */
-  readonly scalesOf: (name: string) => Tensor;
-}
-
 /** Multiplies by quantized matrices, which are external initializers: onnxruntime packs them. */
 export function quantizedLinear(
   graph: Graph,
   parameters: readonly QuantizedParameter[],
   type: EightBitType,
-): EightBitLinear {
+): Linear {
   const products = new QuantizedProducts(graph, parameters, type);
-  return {
-    multiply: (x, name) => products.multiply(x, name),
-    scalesOf: (name) => products.scalesOf(name),
-  };
+  return (x, name) => products.multiply(x, name);
 }
 
 export class QuantizedProducts {
@@ -67,14 +46,15 @@ export class QuantizedProducts {
   readonly #matrices = new Map<string, QuantizedMatrix>();
   readonly #channels = new Map<string, Tensor>();
   // The projections of a layer that read the same rows share their rounding, and all of them a few rotations.
-  readonly #rounded = new Map<Tensor, QuantizedRows>();
+  readonly #rounded = new Map<Tensor, RoundedRows>();
   readonly #rotations = new Map<number, Tensor>();
-  readonly #zeros = new Map<string, Tensor>();
+  readonly #rounding: RowRounding;
 
   /** @param isFed whether the graph takes the matrices as inputs, which may change between runs. @default as external initializers */
   constructor(graph: Graph, parameters: readonly QuantizedParameter[], type: EightBitType, isFed = false) {
     this.#graph = graph;
     this.#type = type;
+    this.#rounding = new RowRounding(graph);
     this.#isFed = isFed;
     this.#parameters = new Map(parameters.map((parameter) => [parameter.source, parameter]));
   }
@@ -82,14 +62,9 @@ export class QuantizedProducts {
   /** x W^T for x [..., in]. */
   multiply(x: Tensor, name: string): Tensor {
     const { values, scales, parameter } = this.#matrixOf(name);
-    const rows = this.#rounded.get(x) ?? this.#quantizeRows(this.#rotate(x, parameter.block));
+    const rows = this.#rounded.get(x) ?? this.#rounding.round(this.#rotate(x, parameter.block), "uint8");
     this.#rounded.set(x, rows);
     return multiplyRows(rows, operand(values, scales));
-  }
-
-  /** The scale of each output channel, [out]. */
-  scalesOf(name: string): Tensor {
-    return this.#matrixOf(name).scales;
   }
 
   /** g W for gradients g [..., out], by the same whole numbers; the parameter has `channels`. */
@@ -103,7 +78,7 @@ export class QuantizedProducts {
 
   /** Products of rows [..., K], which are rounded, and a matrix [K, N] of whole numbers. */
   multiplyRounded(rows: Tensor, right: Quantized): Tensor {
-    return multiplyRows(this.#quantizeRows(rows), right);
+    return multiplyRows(this.#rounding.round(rows, "uint8"), right);
   }
 
   /** Multiplies each block of the rows of x [..., K] by the rotation, which is its own inverse. */
@@ -133,28 +108,9 @@ export class QuantizedProducts {
   #declare(name: string, dtype: EightBitType | "float32", shape: readonly number[]): Tensor {
     return this.#isFed ? this.#graph.input(name, dtype, shape) : this.#graph.initializer(name, dtype, shape);
   }
-
-  /** Rounds each row of x [..., K] to -127 to 127 times a scale of its own. The scale of zeros is 0, and so is what they become times it. */
-  #quantizeRows(x: Tensor): QuantizedRows {
-    const scales = Div(ReduceMax(Abs(x), { axes: [-1] }), LARGEST_QUANTIZED);
-    const perRow = Reshape(scales, [-1]);
-    return {
-      values: ReshapeLike(QuantizeLinear(asRows(x), perRow, this.#zerosFor(perRow), 0), x),
-      scales,
-    };
-  }
-
-  /** A zero point for each row. */
-  #zerosFor(perRow: Tensor): Tensor {
-    const size = formatShape(perRow.shape);
-    const found =
-      this.#zeros.get(size) ?? ExpandLike(this.#graph.constant("uint8", [zeroPointOf("uint8")]), perRow);
-    this.#zeros.set(size, found);
-    return found;
-  }
 }
 
-function multiplyRows({ values, scales }: QuantizedRows, right: Quantized): Tensor {
+function multiplyRows({ values, scales }: RoundedRows, right: Quantized): Tensor {
   return Mul(MatMulIntegerToFloat(operand(values), right), scales);
 }
 
@@ -166,9 +122,4 @@ export function operand(values: Tensor, scale = values.graph.scalar("float32", 1
 /** What stands for 0 in a type. */
 export function zeroOf(graph: Graph, type: EightBitType): Tensor {
   return graph.scalar(type, zeroPointOf(type));
-}
-
-/** [..., K] -> [all, K] */
-export function asRows(x: Tensor): Tensor {
-  return Reshape(x, [-1, x.shape.at(-1)!]);
 }

@@ -28,7 +28,7 @@ async function differentiate(x: Float32Array, gradient: Float32Array) {
   const graph = new Graph("gradients");
   const read = graph.input("x", "float32", [1, ROWS, IN]);
   const float = graph.input("weight", "float32", [OUT, IN]);
-  const product = straightThroughLinear(graph, spec, training, { [NAME]: float }).multiply(read, NAME);
+  const product = straightThroughLinear(graph, spec, training, { [NAME]: float })(read, NAME);
   const seed = { tensor: product, gradient: graph.input("gradient", "float32", [1, ROWS, OUT]) };
   const [ofX, ofWeight] = gradientsFrom(graph, [seed], [read, float]);
   graph.output("x.gradient", ofX!);

@@ -22,8 +22,9 @@ import {
 import type { ModelSpec } from "../model/model-spec.ts";
 import type { Linear, WeightTensors } from "../transformer.ts";
 import { LARGEST_QUANTIZED } from "./matrix-quantizer.ts";
-import { asRows, type EightBitLinear, operand, QuantizedProducts, zeroOf } from "./quantized-linear.ts";
+import { operand, QuantizedProducts, zeroOf } from "./quantized-linear.ts";
 import { listQuantized, type QuantizedParameter } from "./quantized-weights.ts";
+import { asRows } from "./row-rounding.ts";
 
 /** How training computes in eight bits. */
 export interface EightBitTraining {
@@ -50,14 +51,14 @@ export function straightThroughLinear(
   spec: ModelSpec,
   training: EightBitTraining,
   weights: WeightTensors,
-): EightBitLinear {
+): Linear {
   const fed = listFed(spec, training);
   const products = new QuantizedProducts(graph, fed, training.type, true);
   const multipliesBack = new Set(
     fed.flatMap(({ source, channels }) => (channels === undefined ? [] : [source])),
   );
   const multiplyChannels = channelProducts(products, training.type);
-  const multiply: Linear = function multiplyStraightThrough(x, name) {
+  return function multiplyStraightThrough(x, name) {
     const weight = weights[name]!;
     const product = products.multiply(x, name);
     if (!multipliesBack.has(name)) {
@@ -68,7 +69,6 @@ export function straightThroughLinear(
       gradientsOf: (gradient) => [products.multiplyBack(gradient, name), multiplyChannels(gradient, x)],
     });
   };
-  return { multiply, scalesOf: (name) => products.scalesOf(name) };
 }
 
 /**

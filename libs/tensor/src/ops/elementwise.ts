@@ -7,7 +7,18 @@ import { checkBroadcastShape, formatShape, sameShape } from "../shape.ts";
 /** A tensor, or a number that becomes a scalar constant of the other operand's type. */
 export type Operand = Tensor | number;
 
-type Unary = "Neg" | "Abs" | "Sign" | "Exp" | "Log" | "Sqrt" | "Reciprocal" | "Sigmoid" | "Cos" | "Sin";
+type Unary =
+  | "Neg"
+  | "Abs"
+  | "Sign"
+  | "Floor"
+  | "Exp"
+  | "Log"
+  | "Sqrt"
+  | "Reciprocal"
+  | "Sigmoid"
+  | "Cos"
+  | "Sin";
 type Arithmetic = "Add" | "Sub" | "Mul" | "Div" | "Min" | "Max";
 type Comparison = "Equal" | "Less" | "LessOrEqual" | "Greater" | "GreaterOrEqual";
 
@@ -17,6 +28,8 @@ export const Neg = (x: Tensor): Tensor => unary("Neg", x);
 export const Abs = (x: Tensor): Tensor => unary("Abs", x);
 /** -1, 0 or 1 */
 export const Sign = (x: Tensor): Tensor => unary("Sign", x);
+/** The largest whole number that is not above x. */
+export const Floor = (x: Tensor): Tensor => unary("Floor", x);
 /** e^x */
 export const Exp = (x: Tensor): Tensor => unary("Exp", x);
 /** Natural logarithm. */

@@ -4,7 +4,7 @@ import { exactEightBitType } from "../eight-bit-type.ts";
 import { ShapeError } from "../errors.ts";
 import { Graph } from "../graph.ts";
 import { GraphSession } from "../session.ts";
-import { MatMulIntegerToFloat, QuantizeLinear } from "./integer.ts";
+import { MatMulInteger, MatMulIntegerToFloat, QuantizeLinear } from "./integer.ts";
 
 describe("QuantizeLinear()", () => {
   test("rounds each row by its own scale, halves to even, and saturates", async () => {
@@ -91,5 +91,70 @@ describe("MatMulIntegerToFloat()", () => {
     const a = { values: graph.input("a", "int8", [2, 3]), scale: one, zeroPoint };
     const b = { values: graph.input("b", "int8", [3, 4]), scale: one, zeroPoint };
     assert.throws(() => MatMulIntegerToFloat(a, b), /the left operand must be uint8/);
+  });
+});
+
+const type = await exactEightBitType();
+
+describe("products of batches of whole numbers", () => {
+  const [batches, rows, inner, columns] = [2, 3, 8, 5];
+  const left = Uint8Array.from({ length: batches * rows * inner }, (_, i) => (i * 37) % 256);
+  const right = Int8Array.from({ length: batches * inner * columns }, (_, i) => ((i * 53) % 255) - 127);
+  const scales = Float32Array.from({ length: batches * columns }, (_, i) => 2 ** -i);
+  const sums = Array.from({ length: batches * rows * columns }, (_, at) => {
+    const [row, column] = [Math.floor(at / columns), at % columns];
+    const batch = Math.floor(row / rows);
+    let sum = 0;
+    for (let k = 0; k < inner; k++)
+      sum += (left[row * inner + k]! - 128) * right[(batch * inner + k) * columns + column]!;
+    return sum;
+  });
+  const stored = type === "int8" ? right : Uint8Array.from(right, (value) => value + 128);
+  const feeds = {
+    left: { dtype: "uint8", data: left, shape: [batches, rows, inner] },
+    right: { dtype: type, data: stored, shape: [batches, inner, columns] },
+  } as const;
+  const operands = (graph: Graph) => ({
+    a: { values: graph.input("left", "uint8", ["b", rows, inner]), zeroPoint: graph.scalar("uint8", 128) },
+    b: {
+      values: graph.input("right", type, ["b", inner, columns]),
+      zeroPoint: graph.scalar(type, type === "int8" ? 0 : 128),
+    },
+  });
+
+  test("MatMulInteger() gives the sums", async () => {
+    const graph = new Graph("sums");
+    const { a, b } = operands(graph);
+    graph.output("y", MatMulInteger(a, b));
+    const session = await GraphSession.create(graph);
+    const { y } = await session.run(feeds);
+    await session.release();
+    assert.deepEqual(Array.from(y!.data, Number), sums);
+    assert.ok(y!.data instanceof Int32Array);
+  });
+
+  test("MatMulIntegerToFloat() takes a scale for each column of each matrix", async () => {
+    const graph = new Graph("scaled");
+    const { a, b } = operands(graph);
+    const scale = graph.input("scales", "float32", ["b", 1, columns]);
+    graph.output("y", MatMulIntegerToFloat({ ...a, scale: graph.scalar("float32", 1) }, { ...b, scale }));
+    const session = await GraphSession.create(graph);
+    const fed = { dtype: "float32", data: scales, shape: [batches, 1, columns] } as const;
+    const { y } = await session.run({ ...feeds, scales: fed });
+    await session.release();
+    const expected = sums.map(
+      (sum, at) => sum * scales[Math.floor(at / (rows * columns)) * columns + (at % columns)]!,
+    );
+    assert.deepEqual(Array.from(y!.data, Number), expected);
+  });
+
+  test("refuses scales that fit neither the columns nor the matrices", () => {
+    const graph = new Graph("scaled");
+    const { a, b } = operands(graph);
+    const scale = graph.input("scales", "float32", ["b", columns]);
+    assert.throws(
+      () => MatMulIntegerToFloat({ ...a, scale: graph.scalar("float32", 1) }, { ...b, scale }),
+      ShapeError,
+    );
   });
 });

@@ -7,7 +7,7 @@
  */
 import { ShapeError } from "../errors.ts";
 import type { Tensor } from "../graph.ts";
-import { checkAxis, formatShape, sameShape } from "../shape.ts";
+import { checkAxis, formatShape, sameShape, type TensorShape } from "../shape.ts";
 import { checkMatMulShape } from "./linalg.ts";
 
 /**
@@ -31,31 +31,46 @@ export function QuantizeLinear(x: Tensor, scale: Tensor, zeroPoint: Tensor, axis
     .outputs[0]!;
 }
 
-/** A matrix of eight-bit numbers q, which stands for scale * (q - zeroPoint). */
+/** A tensor of eight-bit numbers q, which stands for scale * (q - zeroPoint). */
 export interface Quantized {
   readonly values: Tensor;
-  /** float32: one number, or for a right operand one for each column. */
+  /** float32: one number, or for a right operand one for each column (MatMulIntegerToFloat). */
   readonly scale: Tensor;
   /** Of the type of the values: one number. */
   readonly zeroPoint: Tensor;
 }
 
-/** The product of what two quantized matrices stand for, a[..., M, K] x b[K, N] -> float32 [..., M, N]; a is uint8. */
+/**
+ * The product of what two quantized tensors stand for, a[..., M, K] x b[..., K, N] -> float32 [..., M, N]; a is uint8.
+ *
+ * The scale of b is one number, one for each column [N], or one for each column of each of its matrices [..., 1, N].
+ */
 export function MatMulIntegerToFloat(a: Quantized, b: Quantized): Tensor {
-  const shape = checkMatMulShape(
-    "MatMulIntegerToFloat",
-    { ...a.values, dtype: b.values.dtype },
-    b.values,
-    false,
-    false,
-  );
-  const isScaled = b.scale.shape.length === 0 || sameShape(b.scale.shape, b.values.shape.slice(-1));
-  if (!isScaled || b.values.shape.length !== 2 || a.scale.shape.length !== 0 || a.values.dtype !== "uint8") {
+  const shape = checkOperands("MatMulIntegerToFloat", a.values, b.values);
+  const [batch, columns] = [b.values.shape.slice(0, -2), b.values.shape.slice(-1)];
+  const scaleShapes = [[], columns, [...batch, 1, ...columns]];
+  if (!scaleShapes.some((fitting) => sameShape(fitting, b.scale.shape)) || a.scale.shape.length !== 0) {
     const rule =
-      "the left operand must be uint8 with one scale, the right one a matrix with one scale or one for each column";
-    const found = `${a.values.dtype}${formatShape(a.values.shape)} scaled by ${formatShape(a.scale.shape)} and ${formatShape(b.values.shape)} scaled by ${formatShape(b.scale.shape)}`;
+      "the left operand must have one scale, the right one a scale, one for each column, or one for each column of each matrix";
+    const found = `${formatShape(a.values.shape)} scaled by ${formatShape(a.scale.shape)} and ${formatShape(b.values.shape)} scaled by ${formatShape(b.scale.shape)}`;
     throw new ShapeError("MatMulIntegerToFloat", `${rule}, but they are ${found}`);
   }
   const inputs = [a.values, b.values, a.scale, b.scale, a.zeroPoint, b.zeroPoint];
   return a.values.graph.emit("MatMulIntegerToFloat", inputs, {}, [{ dtype: "float32", shape }]).outputs[0]!;
+}
+
+/** The product of whole numbers a[..., M, K] x b[..., K, N] -> int32 [..., M, N], after each zero point is subtracted; a is uint8. */
+export function MatMulInteger(a: Omit<Quantized, "scale">, b: Omit<Quantized, "scale">): Tensor {
+  const shape = checkOperands("MatMulInteger", a.values, b.values);
+  const inputs = [a.values, b.values, a.zeroPoint, b.zeroPoint];
+  return a.values.graph.emit("MatMulInteger", inputs, {}, [{ dtype: "int32", shape }]).outputs[0]!;
+}
+
+/** @returns the shape of the product. */
+function checkOperands(operator: string, a: Tensor, b: Tensor): TensorShape {
+  if (a.dtype !== "uint8" || (b.dtype !== "uint8" && b.dtype !== "int8")) {
+    const rule = "the left operand must be uint8, and the right one uint8 or int8";
+    throw new ShapeError(operator, `${rule}, but they are ${a.dtype} and ${b.dtype}`);
+  }
+  return checkMatMulShape(operator, { ...a, dtype: b.dtype }, b, false, false);
 }

@@ -9,7 +9,6 @@
  */
 import {
   type AdaptedModel,
-  attendRounded,
   type Decoder,
   decoderOf,
   type EightBitTraining,
@@ -199,12 +198,13 @@ function buildBody(
   const all = Array.from({ length: chunks.count }, (_, chunk) => chunkPositions(chunk));
   const positions = graph.input(INPUT.positions, "int32", [all.reduce<Dim>(addDims, 0)]);
 
-  const quantized = eightBits && straightThroughLinear(graph, spec, eightBits, weights);
-  const linear = quantized?.multiply;
-  const attendPacked = packedAttend(graph, spec, visibleEnds, quantized && positionIds);
-  const attend = quantized
-    ? attendRounded(spec, { weights, scalesOf: quantized.scalesOf }, attendPacked)
-    : attendPacked;
+  const linear = eightBits && straightThroughLinear(graph, spec, eightBits, weights);
+  const attend = packedAttend(
+    graph,
+    spec,
+    visibleEnds,
+    eightBits && { type: eightBits.type, positions: positionIds },
+  );
   const decoder = decoderOf(graph, spec, { embedded, positionIds, weights, lora, attend, linear });
   const states = [decoder.start];
   for (let layer = 0; layer < spec.numLayers; layer++) states.push(decoder.layer(layer, states[layer]!));

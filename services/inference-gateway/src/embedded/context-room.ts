@@ -1,10 +1,8 @@
 /** How many positions of a context a run computes with, and its slot has room for. */
 
-import { CONTEXT_BUCKET } from "@hone/nn";
+import { CONTEXT_BUCKET, KEY_BLOCK } from "@hone/nn";
 import type { RunItem } from "./policy-runner.ts";
 
-/** The numbers of a vector on the widest processors. */
-const VECTOR = 16;
 /** Sequences that decode get room for this many more rows at once, as all rows of a run move when one of its contexts grows. */
 const GROWTH = 64;
 
@@ -20,7 +18,7 @@ export function contextRoom(
   const length = start + count;
   if (!isExact) return roundUp(length, CONTEXT_BUCKET);
   const grown = isGrowing ? Math.min(roundUp(length, GROWTH), tokenIds.length) : length;
-  return roundUp(grown, VECTOR);
+  return roundUp(grown, KEY_BLOCK);
 }
 
 function roundUp(value: number, multiple: number): number {

@@ -1,6 +1,8 @@
 /** Functions of both K/V pools: the size of a token's keys and values, and how their rows are checked and copied. */
 
-import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
+import { KEY_BLOCK, type ModelSpec, PAGE_ROWS } from "@hone/nn";
+import type { EightBitType } from "@hone/tensor";
+import { RowLayout, type RowPart } from "./row-layout.ts";
 
 /** Copies `count` rows that begin every `stride` elements, so that the copies are adjacent. */
 export function copyRows(
@@ -18,60 +20,76 @@ export function copyRows(
   }
 }
 
-/** Where rows of consecutive positions lie whose heads are apart. */
-export interface HeadRows {
-  /** The array of each part: the keys of layer 0, 1, ..., then the values. */
-  readonly parts: readonly Float32Array[];
-  /** Where the first head of the first row is. */
-  readonly first: number;
-  /** Distance from there to the row's next head. */
-  readonly headSize: number;
-  readonly headDim: number;
+/** The memory of one part of slots, as words and as bytes. */
+export interface SlotArray {
+  readonly words: Int32Array;
+  readonly bytes: Uint8Array;
 }
 
-/**
- * Copies `count` rows [width] to rows whose heads are apart, and checks their values on the way.
- * @param part of the `heads`
- * @returns whether the values are finite.
- */
+/** Where rows of consecutive positions lie whose heads are apart. */
+export interface HeadRows {
+  /** Of each part (row-layout.ts). */
+  readonly parts: readonly SlotArray[];
+  /** Where the first head of the first row is, and the distance from there to the row's next head, in heads. */
+  readonly first: number;
+  readonly apart: number;
+}
+
+/** Copies `count` rows of a part, whose heads are adjacent, to rows whose heads are apart. */
 export function spreadRows(
-  source: Float32Array,
+  source: Int32Array,
   from: number,
-  width: number,
+  part: RowPart,
   count: number,
-  { parts, first, headSize, headDim }: HeadRows,
-  part: number,
-): boolean {
-  const target = parts[part]!;
-  // Two sums, which the processor computes at the same time, as in isAllFinite.
-  let [a, b] = [0, 0];
+  target: SlotArray,
+  { first, apart }: HeadRows,
+): void {
+  const { headWords, words } = part;
+  const spread = part.row.isBlocked ? copyToColumn : copyHead;
   for (let row = 0, at = from; row < count; row++) {
-    for (
-      let head = 0, to = first + row * headDim;
-      head < width;
-      head += headDim, to += headSize, at += headDim
-    ) {
-      let i = 0;
-      for (; i + 3 < headDim; i += 4) {
-        const w = source[at + i]!;
-        const x = source[at + i + 1]!;
-        const y = source[at + i + 2]!;
-        const z = source[at + i + 3]!;
-        a += w + x;
-        b += y + z;
-        target[to + i] = w;
-        target[to + i + 1] = x;
-        target[to + i + 2] = y;
-        target[to + i + 3] = z;
-      }
-      for (; i < headDim; i++) {
-        const x = source[at + i]!;
-        a += x;
-        target[to + i] = x;
-      }
-    }
+    for (let head = 0, to = first + row; head < words; head += headWords, to += apart, at += headWords)
+      spread(source, at, headWords, target, to);
   }
-  return Number.isFinite(a + b);
+}
+
+function copyHead(source: Int32Array, from: number, size: number, { words }: SlotArray, head: number): void {
+  for (let i = 0, to = head * size; i < size; i++) words[to + i] = source[from + i]!;
+}
+
+/** Copies the bytes of a head to a column of its block [width, KEY_BLOCK]. */
+function copyToColumn(
+  source: Int32Array,
+  from: number,
+  size: number,
+  { bytes }: SlotArray,
+  head: number,
+): void {
+  const block = Math.floor(head / KEY_BLOCK);
+  let to = block * KEY_BLOCK * size * Int32Array.BYTES_PER_ELEMENT + (head % KEY_BLOCK);
+  for (let i = 0; i < size; i++) {
+    const word = source[from + i]!;
+    bytes[to] = word;
+    bytes[to + KEY_BLOCK] = word >> 8;
+    bytes[to + 2 * KEY_BLOCK] = word >> 16;
+    bytes[to + 3 * KEY_BLOCK] = word >> 24;
+    to += 4 * KEY_BLOCK;
+  }
+}
+
+/** The bits of a float32 number's exponent, which has all of them if it is not finite, and the lowest of them. */
+const EXPONENT = 0x7f800000;
+const LOWEST_EXPONENT = 0x00800000;
+
+/** Whether words that are float32 numbers are finite: adding 1 to an exponent with all bits sets the sign. */
+export function areWordsFinite(words: Int32Array, begin: number, end: number): boolean {
+  let [a, b] = [0, 0];
+  let at = begin;
+  for (; at + 1 < end; at += 2) {
+    a |= (words[at]! & EXPONENT) + LOWEST_EXPONENT;
+    b |= (words[at + 1]! & EXPONENT) + LOWEST_EXPONENT;
+  }
+  if (at < end) a |= (words[at]! & EXPONENT) + LOWEST_EXPONENT;
+  return (a | b) >= 0;
 }
 
 /** Adds in four sums, which the processor computes at the same time. Sums of float32 values cannot overflow in float64. */
@@ -89,16 +107,16 @@ export function isAllFinite(values: Float32Array, begin: number, end: number): b
 }
 
 /** Detaches an array from its memory, which frees the memory. */
-export function free(buffer: Float32Array): void {
-  (buffer.buffer as ArrayBuffer).transfer(0);
+export function free(array: Float32Array | Int32Array): void {
+  (array.buffer as ArrayBuffer).transfer(0);
 }
 
-/** Bytes of one token's keys and values in all layers. */
-export function contextBytesPerToken(spec: ModelSpec): number {
-  return spec.numLayers * 2 * spec.numKeyValueHeads * spec.headDim * Float32Array.BYTES_PER_ELEMENT;
+/** Bytes of one token's keys and values in all layers. @param eightBits if they are stored in eight bits. @default in float32 */
+export function contextBytesPerToken(spec: ModelSpec, eightBits?: EightBitType): number {
+  return new RowLayout(spec, eightBits).tokenBytes;
 }
 
 /** The number of tokens whose keys and values fit in the memory, in whole pages. */
-export function contextTokensIn(spec: ModelSpec, bytes: number): number {
-  return Math.floor(bytes / (contextBytesPerToken(spec) * PAGE_ROWS)) * PAGE_ROWS;
+export function contextTokensIn(spec: ModelSpec, bytes: number, eightBits?: EightBitType): number {
+  return Math.floor(bytes / (contextBytesPerToken(spec, eightBits) * PAGE_ROWS)) * PAGE_ROWS;
 }

@@ -7,27 +7,37 @@
 
 import { free } from "./kv-rows.ts";
 
-export class RowMemory {
-  /** By their length. */
-  #kept = new Map<number, Float32Array[]>();
+/** An array of rows. Those of float32 numbers hold finite numbers only, and none that were anything else. */
+export interface KeptRows {
+  readonly words: Int32Array;
+  readonly isFloat: boolean;
+}
 
-  /** @returns an array of that many values, which are finite. */
-  take(length: number): Float32Array {
-    return this.#kept.get(length)?.pop() ?? new Float32Array(length);
+export class RowMemory {
+  /** By what can be taken. */
+  #kept = new Map<string, KeptRows[]>();
+
+  /** @returns an array of that many words, which are finite numbers if they are float32. */
+  take(length: number, isFloat: boolean): Int32Array {
+    return this.#kept.get(keyOf(length, isFloat))?.pop()?.words ?? new Int32Array(length);
   }
 
-  /** Keeps arrays whose values are finite until the next version takes them, and frees those that this version has not taken. */
-  keep(arrays: readonly Float32Array[]): void {
+  /** Keeps arrays until the next version takes them, and frees those that this version has not taken. */
+  keep(arrays: readonly KeptRows[]): void {
     this.clear();
     // Backwards, so that they are taken in the order in which they were given: each again holds what it held.
-    this.#kept = Map.groupBy(arrays.toReversed(), ({ length }) => length);
+    this.#kept = Map.groupBy(arrays.toReversed(), ({ words, isFloat }) => keyOf(words.length, isFloat));
   }
 
   /** Frees what is kept. */
   clear(): void {
-    for (const arrays of this.#kept.values()) for (const array of arrays) free(array);
+    for (const arrays of this.#kept.values()) for (const { words } of arrays) free(words);
     this.#kept.clear();
   }
+}
+
+function keyOf(length: number, isFloat: boolean): string {
+  return `${length} ${isFloat}`;
 }
 
 /** Memory of a pool of rows and of the slots that are filled from it. Runners of versions that follow each other share it. */

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { Random } from "@hone/core";
-import { PAGE_ROWS, resolveModelSpec } from "@hone/nn";
+import { KEY_BLOCK, PAGE_ROWS, resolveModelSpec } from "@hone/nn";
 import type { HeadRows } from "../cache/kv-rows.ts";
+import { asWords, RowLayout } from "../cache/row-layout.ts";
 import { RowMemory } from "../cache/row-memory.ts";
 import { RowPool } from "../cache/row-pool.ts";
 import { ContextSlots } from "./context-slots.ts";
@@ -15,6 +16,7 @@ const spec = resolveModelSpec({
   numKeyValueHeads: 2,
   headDim: 2,
 });
+const layout = new RowLayout(spec);
 const PARTS = spec.numLayers * 2;
 const WIDTH = spec.numKeyValueHeads * spec.headDim;
 const MOST_ROWS = 5 * PAGE_ROWS;
@@ -40,7 +42,7 @@ class Subject {
     for (let i = 0; i < count && this.start < MOST_ROWS; i++, this.start++) {
       const page = this.pages[Math.floor(this.start / PAGE_ROWS)]!;
       const row = Array.from({ length: PARTS }, (_, part) =>
-        Float32Array.from({ length: WIDTH }, (_, i) => this.valueAt(this.start, part * WIDTH + i)),
+        asWords(Float32Array.from({ length: WIDTH }, (_, i) => this.valueAt(this.start, part * WIDTH + i))),
       );
       pool.write(page, this.start, row, 0, 1, also?.(this.start));
     }
@@ -60,18 +62,16 @@ function assertBrought(
     [...places].sort((a, b) => a - b),
     all,
   );
-  const [sequences, groups, rows, width] = slots.shapeFor(subjects.length);
-  assert.ok(sequences === subjects.length && rows >= length);
+  const [groups, width, rows] = [spec.numKeyValueHeads, spec.headDim, slots.length];
+  assert.ok(rows >= length);
   for (const [index, subject] of subjects.entries()) {
-    for (let layer = 0; layer < spec.numLayers; layer++) {
-      for (const [half, data] of [slots.keys(layer, sequences), slots.values(layer, sequences)].entries()) {
-        assert.equal(data.length, sequences * groups * rows * width);
-        for (let group = 0; group < groups; group++) {
-          for (let position = 0; position < subject.start; position++) {
-            const at = ((places[index]! * groups + group) * rows + position) * width;
-            const part = ((half * spec.numLayers + layer) * groups + group) * width;
-            assert.equal(data[at], subject.valueAt(position, part));
-          }
+    for (let part = 0; part < PARTS; part++) {
+      const data = slots.read(part, subjects.length);
+      assert.equal(data.length, subjects.length * groups * rows * width);
+      for (let group = 0; group < groups; group++) {
+        for (let position = 0; position < subject.start; position++) {
+          const at = ((places[index]! * groups + group) * rows + position) * width;
+          assert.equal(data[at], subject.valueAt(position, (part * groups + group) * width));
         }
       }
     }
@@ -82,8 +82,8 @@ function assertBrought(
 describe("ContextSlots", () => {
   test("holds the rows of every sequence of a run while sequences come, grow and leave", () => {
     const random = new Random(8);
-    const pool = new RowPool(spec, 200, new RowMemory());
-    const slots = new ContextSlots(spec, new RowMemory());
+    const pool = new RowPool(layout, 200, new RowMemory());
+    const slots = new ContextSlots(layout, new RowMemory());
     const subjects = Array.from({ length: 12 }, (_, number) => new Subject(number));
     for (let run = 0; run < 150; run++) {
       const chosen = subjects.filter(() => random.next() < 0.5);
@@ -102,8 +102,8 @@ describe("ContextSlots", () => {
   });
 
   test("gives a session's next turn the slot of the turn before, and no other slot", () => {
-    const pool = new RowPool(spec, 200, new RowMemory());
-    const slots = new ContextSlots(spec, new RowMemory());
+    const pool = new RowPool(layout, 200, new RowMemory());
+    const slots = new ContextSlots(layout, new RowMemory());
     const turns = [new Subject(0), new Subject(1)];
     for (const subject of turns) subject.append(pool, 20);
     assert.deepEqual(assertBrought(slots, pool, turns, 64), [0, 1]);
@@ -115,8 +115,8 @@ describe("ContextSlots", () => {
   });
 
   test("keeps a sequence in its slot when sequences in later slots leave", () => {
-    const pool = new RowPool(spec, 200, new RowMemory());
-    const slots = new ContextSlots(spec, new RowMemory());
+    const pool = new RowPool(layout, 200, new RowMemory());
+    const slots = new ContextSlots(layout, new RowMemory());
     const [first, second] = [new Subject(0), new Subject(1)];
     for (const subject of [first, second]) subject.append(pool, 20);
     const placesOf = (...subjects: Subject[]) =>
@@ -134,8 +134,8 @@ describe("ContextSlots", () => {
   });
 
   test("leaves out the rows that sequences share, which a takeover by one that begins otherwise may not read", () => {
-    const pool = new RowPool(spec, 200, new RowMemory());
-    const slots = new ContextSlots(spec, new RowMemory(), true);
+    const pool = new RowPool(layout, 200, new RowMemory());
+    const slots = new ContextSlots(layout, new RowMemory(), true);
     const [first, second, lone] = [new Subject(0), new Subject(1), new Subject(2)];
     for (const subject of [first, second, lone]) subject.append(pool, 2 * PAGE_ROWS + 4);
     second.pages.set(first.pages.subarray(0, 2));
@@ -148,9 +148,9 @@ describe("ContextSlots", () => {
     const [a, b] = bring(first, second);
     assert.deepEqual(a?.prefix, { pages: first.pages.slice(0, 2), start: 2 * PAGE_ROWS });
     assert.equal(b?.prefix, a?.prefix);
-    assert.equal(slots.shapeFor(2)[2], PAGE_ROWS);
+    assert.equal(slots.length, KEY_BLOCK);
     // The first row of a slot is the one after the prefix.
-    const keys = slots.keys(0, 2);
+    const keys = slots.read(0, 2);
     const size = keys.length / 2;
     for (const [subject, at] of [
       [first, a],
@@ -160,7 +160,7 @@ describe("ContextSlots", () => {
     // It stays so while a sequence that shares nothing needs longer slots.
     const longer = bring(first, second, lone);
     assert.equal(longer[2]?.prefix, undefined);
-    assert.equal(slots.shapeFor(3)[2], 3 * PAGE_ROWS);
+    assert.equal(slots.length, 2 * KEY_BLOCK);
     assert.equal(longer[0]?.prefix, a?.prefix);
     // Its last row is the same, but its first page is another one.
     const next = new Subject(0);

@@ -1,6 +1,6 @@
 /**
- * The contexts of running sequences, each in one piece: per layer two arrays [S, G, L, D] (S slots, G key/value heads,
- * L context positions, D head size), which onnxruntime reads in place. They hold copies of pool rows.
+ * The contexts of running sequences, each in one piece: for each part of a row (row-layout.ts) an array [S, G, L, width] (S slots, G
+ * key/value heads, L context positions), which onnxruntime reads in place. They hold copies of pool rows.
  *
  * T1: a slot belongs to the sequence whose page table it names, and has its rows [0, filled), or those after the prefix that it shares
  *     with others, which is chosen when it gets the slot. Rows of a position do not change while the sequence runs, so a slot stays
@@ -8,14 +8,16 @@
  * T2: the sequences of a run have slots 0 to S-1 in any order, so that the first part of each array is the input of the run.
  *     The arrays have room for all rows of the pool, which all sequences together can need. Parts that are not written to take
  *     no memory, and contexts that grow move within them.
- * T3: all values of the arrays are finite, as masked rows are multiplied by 0.
+ * T3: all numbers of the arrays are finite, as masked rows are multiplied by 0.
  * T4: a sequence that continues where another one ended, as a session's next turn does, takes over its slot. It is recognized by
- *     the last layer's key of the slot's last row, which depends on all tokens up to it: if the pool has the same bits
+ *     the last layer's key and value of the slot's last row, which depend on all tokens up to it: if the pool has the same bits
  *     there, the rows before are those of the same tokens. If the slot has a prefix, the sequence must begin with its pages.
  */
 
-import { type ModelSpec, PAGE_ROWS } from "@hone/nn";
-import { free, type HeadRows, spreadRows } from "../cache/kv-rows.ts";
+import { KEY_BLOCK, PAGE_ROWS } from "@hone/nn";
+import type { TensorData } from "@hone/tensor";
+import { free, type HeadRows, type SlotArray, spreadRows } from "../cache/kv-rows.ts";
+import { asRowData, type RowLayout, type RowPart } from "../cache/row-layout.ts";
 import type { RowMemory } from "../cache/row-memory.ts";
 import type { RowPool } from "../cache/row-pool.ts";
 import { beginsWith, choosePrefix, type Prefix, type PrefixItem } from "./shared-prefix.ts";
@@ -33,36 +35,34 @@ export interface SlotPlace {
 }
 
 export class ContextSlots {
-  readonly #groups: number;
-  readonly #headDim: number;
+  readonly #layout: RowLayout;
   #length = 0;
   #capacity = 0;
   #slots: (Slot | undefined)[] = [];
-  /** The keys of layer 0, 1, ..., then the values. */
-  #parts: Float32Array[];
+  #parts: SlotArray[];
   readonly #memory: RowMemory;
   readonly #sharesPrefixes: boolean;
 
   /** @param sharesPrefixes whether the first rows of a sequence may be left out, as it reads them with others. @default false */
-  constructor(spec: ModelSpec, memory: RowMemory, sharesPrefixes = false) {
+  constructor(layout: RowLayout, memory: RowMemory, sharesPrefixes = false) {
     this.#memory = memory;
     this.#sharesPrefixes = sharesPrefixes;
-    this.#groups = spec.numKeyValueHeads;
-    this.#headDim = spec.headDim;
-    this.#parts = Array.from({ length: 2 * spec.numLayers }, () => new Float32Array(0));
+    this.#layout = layout;
+    this.#parts = layout.parts.map(() => slotArray(new Int32Array(0)));
   }
 
-  /** The shape of {@link keys} and {@link values} for a run of that many sequences. @param length other than that of the slots */
-  shapeFor(sequences: number, length = this.#length): readonly [number, number, number, number] {
-    return [sequences, this.#groups, length, this.#headDim];
+  /** Rows of each slot. */
+  get length(): number {
+    return this.#length;
   }
 
-  keys(layer: number, sequences: number): Float32Array {
-    return this.#parts[layer]!.subarray(0, sequences * this.#slotSize);
-  }
-
-  values(layer: number, sequences: number): Float32Array {
-    return this.#parts[this.#parts.length / 2 + layer]!.subarray(0, sequences * this.#slotSize);
+  /** A part of the slots of a run with that many sequences [S, G, L, width]. */
+  read(part: number, sequences: number): TensorData {
+    const { headWords } = this.#layout.parts[part]!;
+    return asRowData(
+      this.#layout.parts[part]!,
+      this.#parts[part]!.words.subarray(0, sequences * this.#slotHeads * headWords),
+    );
   }
 
   /**
@@ -73,7 +73,7 @@ export class ContextSlots {
   bring(items: readonly PrefixItem[], rooms: readonly number[], pool: RowPool): SlotPlace[] {
     this.#takeOver(items, pool);
     const prefixes = this.#prefixesOf(items);
-    const length = Math.max(...rooms.map((room, index) => room - firstRow(prefixes[index])));
+    const length = wholeBlocks(Math.max(...rooms.map((room, index) => room - firstRow(prefixes[index]))));
     // Rows that are a little too long cost less than moving everything; rows of twice the length cost more.
     const isFitting = this.#length >= length && this.#length <= 2 * length;
     if (!isFitting || this.#capacity < items.length) this.#resize(items.length, length, pool);
@@ -84,10 +84,12 @@ export class ContextSlots {
       for (let position = slot.filled; position < start; ) {
         const inPage = position % PAGE_ROWS;
         const count = Math.min(PAGE_ROWS - inPage, start - position);
-        const { rows, first, apart } = pool.at(pages[Math.floor(position / PAGE_ROWS)]!, inPage);
+        const { words, first } = pool.at(pages[Math.floor(position / PAGE_ROWS)]!);
         const heads = this.#headRows(place, position);
-        for (let part = 0, from = first; part < this.#parts.length; part++, from += apart)
-          spreadRows(rows, from, this.#groups * this.#headDim, count, heads, part);
+        for (const [index, part] of this.#layout.parts.entries()) {
+          const from = first + part.inPage + inPage * part.words;
+          spreadRows(words, from, part, count, this.#parts[index]!, heads);
+        }
         position += count;
       }
       slot.filled = Math.max(slot.filled, start);
@@ -108,12 +110,14 @@ export class ContextSlots {
   }
 
   dispose(): void {
-    this.#memory.keep(this.#parts.splice(0));
+    const { parts } = this.#layout;
+    this.#memory.keep(this.#parts.splice(0).map(({ words }, at) => ({ words, isFloat: parts[at]!.isFloat })));
     this.#slots = [];
   }
 
-  get #slotSize(): number {
-    return this.#groups * this.#length * this.#headDim;
+  /** Heads of all rows of a slot. */
+  get #slotHeads(): number {
+    return this.#layout.groups * this.#length;
   }
 
   /** Which slot is whose, by page tables. */
@@ -179,27 +183,33 @@ export class ContextSlots {
     const first = firstRow(prefix);
     if (filled === first || filled > start) return false;
     if (prefix !== undefined && !beginsWith(pages, prefix.pages)) return false;
-    const last = this.#parts.length / 2 - 1;
-    const width = this.#headDim;
-    const stored = pool.at(pages[Math.floor((filled - 1) / PAGE_ROWS)]!, filled - 1);
-    const from = stored.first + last * stored.apart;
-    const at = place * this.#slotSize + (filled - 1 - first) * width;
-    const held = this.#parts[last]!;
-    for (let i = 0; i < width; i++) if (held[at + i] !== stored.rows[from + i]) return false;
-    return true;
+    const { words, first: page } = pool.at(pages[Math.floor((filled - 1) / PAGE_ROWS)]!);
+    const { parts, layers } = this.#layout;
+    const row = this.#rowOf(place, filled - 1);
+    return parts.every(({ row: { isBlocked }, layer, inPage, words: width, headWords }, index) => {
+      if (layer < layers - 1 || isBlocked) return true;
+      const stored = page + inPage + ((filled - 1) % PAGE_ROWS) * width;
+      const held = this.#parts[index]!.words;
+      for (let i = 0; i < headWords; i++) if (held[row * headWords + i] !== words[stored + i]) return false;
+      return true;
+    });
+  }
+
+  /** Where the first head of a position's row is, in heads. */
+  #rowOf(place: number, position: number): number {
+    return place * this.#slotHeads + position - firstRow(this.#slots[place]!.prefix);
   }
 
   /** Where a slot's rows are, from a position on. */
   #headRows(place: number, position: number): HeadRows {
-    const headDim = this.#headDim;
-    const row = position - firstRow(this.#slots[place]!.prefix);
-    const first = place * this.#slotSize + row * headDim;
-    return { parts: this.#parts, first, headSize: this.#length * headDim, headDim };
+    return { parts: this.#parts, first: this.#rowOf(place, position), apart: this.#length };
   }
 
   #move(from: number, to: number): void {
-    const size = this.#slotSize;
-    for (const buffer of this.#parts) buffer.copyWithin(to * size, from * size, (from + 1) * size);
+    for (const [index, { headWords }] of this.#layout.parts.entries()) {
+      const size = this.#slotHeads * headWords;
+      this.#parts[index]!.words.copyWithin(to * size, from * size, (from + 1) * size);
+    }
     this.#slots[to] = this.#slots[from];
   }
 
@@ -207,14 +217,16 @@ export class ContextSlots {
   #resize(capacity: number, length: number, pool: RowPool): void {
     const kept = length < this.#length ? [] : this.#slots.slice(0, this.#capacity);
     const slots = Math.max(capacity, kept.length);
-    const needed = slots * this.#groups * length * this.#headDim;
-    const usual = pool.capacity * PAGE_ROWS * this.#groups * this.#headDim;
-    const resized = (buffer: Float32Array) => {
-      const isFitting = buffer.length >= needed;
-      const target = isFitting ? buffer : this.#memory.take(Math.max(needed, usual));
-      this.#moveRows(buffer, target, kept, length);
-      if (target !== buffer) free(buffer);
-      return target;
+    const rows = Math.max(slots * length, pool.capacity * PAGE_ROWS);
+    const resized = (array: SlotArray, index: number) => {
+      const part = this.#layout.parts[index]!;
+      const { words } = array;
+      const isFitting = words.length >= slots * length * part.words;
+      const target = isFitting ? words : this.#memory.take(rows * part.words, part.isFloat);
+      this.#moveRows(words, target, part, kept, length);
+      if (target === words) return array;
+      free(words);
+      return slotArray(target);
     };
     this.#parts = this.#parts.map(resized);
     this.#slots = kept;
@@ -223,20 +235,35 @@ export class ContextSlots {
   }
 
   /** Moves the heads apart for longer contexts, the last one first, so that none is overwritten before it has moved. */
-  #moveRows(from: Float32Array, to: Float32Array, kept: readonly (Slot | undefined)[], length: number): void {
-    const [before, after] = [this.#length * this.#headDim, length * this.#headDim];
-    for (let head = kept.length * this.#groups - 1; head >= 0; head--) {
-      const slot = kept[Math.floor(head / this.#groups)];
+  #moveRows(
+    from: Int32Array,
+    to: Int32Array,
+    { row, headWords }: RowPart,
+    kept: readonly (Slot | undefined)[],
+    length: number,
+  ): void {
+    const [before, after] = [this.#length * headWords, length * headWords];
+    for (let head = kept.length * this.#layout.groups - 1; head >= 0; head--) {
+      const slot = kept[Math.floor(head / this.#layout.groups)];
       if (slot === undefined) continue;
       const begin = head * before;
-      const end = begin + (slot.filled - firstRow(slot.prefix)) * this.#headDim;
+      const filled = slot.filled - firstRow(slot.prefix);
+      const end = begin + (row.isBlocked ? wholeBlocks(filled) : filled) * headWords;
       if (from === to) to.copyWithin(head * after, begin, end);
       else to.set(from.subarray(begin, end), head * after);
     }
   }
 }
 
+function slotArray(words: Int32Array): SlotArray {
+  return { words, bytes: new Uint8Array(words.buffer, words.byteOffset, words.byteLength) };
+}
+
+function wholeBlocks(rows: number): number {
+  return Math.ceil(rows / KEY_BLOCK) * KEY_BLOCK;
+}
+
 /** The first position whose row is in a slot. */
-function firstRow(prefix: Prefix | undefined): number {
+export function firstRow(prefix: Prefix | undefined): number {
   return prefix?.start ?? 0;
 }

@@ -1,4 +1,4 @@
-import type { Feed } from "@hone/tensor";
+import type { DType, Feed, TensorData } from "@hone/tensor";
 
 /** The inputs of a run by name. Memory for indices is kept and viewed in the size of each run. */
 export class FeedBuffers {
@@ -13,13 +13,13 @@ export class FeedBuffers {
 
   floats(name: string, shape: readonly number[]): Float32Array {
     const data = new Float32Array(this.#reserve(name, shape), 0, sizeOf(shape));
-    this.give(name, data, shape);
+    this.give(name, "float32", data, shape);
     return data;
   }
 
   /** Adds an array of the caller as an input. */
-  give(name: string, data: Float32Array, shape: readonly number[]): void {
-    this.feeds[name] = { dtype: "float32", data, shape };
+  give(name: string, dtype: DType, data: TensorData, shape: readonly number[]): void {
+    this.feeds[name] = { dtype, data, shape };
   }
 
   #reserve(name: string, shape: readonly number[]): ArrayBuffer {

@@ -27,7 +27,7 @@ export function largeRunCost(
   eightBits: EightBitType | undefined,
   maxCacheBytes: number,
 ): RunCost {
-  const bytesPerRow = contextBytesPerToken(spec);
+  const bytesPerRow = contextBytesPerToken(spec, layout === "slots" ? eightBits : undefined);
   const passes = layout === "slots" ? 1 : POOLED_PASSES;
   const parameters = listParameters(spec).reduce((sum, parameter) => sum + parameterSize(parameter), 0);
   const weightBytes = eightBits === undefined ? Float32Array.BYTES_PER_ELEMENT : 1;

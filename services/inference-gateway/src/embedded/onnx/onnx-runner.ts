@@ -14,7 +14,6 @@ import {
   contextInputs,
   contextLayoutFor,
   fedParameters,
-  freshOutputs,
   LARGEST_UNIFORM,
   type ModelSpec,
   massBlocks,
@@ -27,6 +26,7 @@ import { type EightBitType, type Fetched, GraphSession, type TensorData } from "
 import { inverseTemperature, type RowMasses } from "../../domain/sampling/sampling-row.ts";
 import { KvPool } from "../cache/kv-pool.ts";
 import { contextTokensIn } from "../cache/kv-rows.ts";
+import { asWords } from "../cache/row-layout.ts";
 import { SlotMemory } from "../cache/row-memory.ts";
 import type { PolicyLimits, PolicyRunner, RunCost, RunItem, RunOutput } from "../policy-runner.ts";
 import type { ContextSlots } from "./context-slots.ts";
@@ -103,11 +103,7 @@ export class OnnxRunner implements PolicyRunner {
     this.#hasMasses = massBlocks(spec.vocabSize) > 0;
     this.#session = session;
     this.#contexts = contexts;
-    const layers = Array.from({ length: spec.numLayers }, (_, layer) => freshOutputs(layer));
-    this.#rowOutputs =
-      contexts.layout === "pooled"
-        ? ["newKeyValues"]
-        : [...layers.map(({ keys }) => keys), ...layers.map(({ values }) => values)];
+    this.#rowOutputs = contexts.layout === "pooled" ? ["newKeyValues"] : contexts.pool.layout.tensors("new");
     this.limits = { vocabularySize: spec.vocabSize, maxContextTokens: spec.maxPositions };
     this.pageCapacity = contexts.pool.capacity;
     if (runCost !== undefined) this.runCost = runCost;
@@ -128,14 +124,15 @@ export class OnnxRunner implements PolicyRunner {
       externalData: weights,
       ...(options.profilePrefix !== undefined && { profilePrefix: options.profilePrefix }),
     });
-    const affordable = contextTokensIn(spec, options.maxCacheBytes) / PAGE_ROWS;
+    const stored = layout === "slots" ? eightBits : undefined;
+    const affordable = contextTokensIn(spec, options.maxCacheBytes, stored) / PAGE_ROWS;
     const useful = options.maxSequences * Math.ceil(spec.maxPositions / PAGE_ROWS);
     const pages = Math.min(affordable, useful) + 1;
     const memory = options.memory ?? new SlotMemory();
     const contexts =
       layout === "pooled"
         ? { layout, pool: new KvPool(spec, pages) }
-        : new SlotContexts(spec, pages, memory, eightBits !== undefined);
+        : new SlotContexts(spec, pages, memory, eightBits);
     const usualCost = isLarge(spec)
       ? largeRunCost(spec, layout, eightBits, options.maxCacheBytes)
       : undefined;
@@ -146,7 +143,7 @@ export class OnnxRunner implements PolicyRunner {
       weights: ownWeights,
       memory: options.memory === undefined ? memory : undefined,
     });
-    for (const { name, shape } of fed) runner.#buffers.give(name, weights[name] as Float32Array, shape);
+    for (const { name, shape } of fed) runner.#buffers.give(name, "float32", weights[name]!, shape);
     return runner;
   }
 
@@ -163,11 +160,14 @@ export class OnnxRunner implements PolicyRunner {
     const outputs = [...this.#rowOutputs, ...(this.#hasMasses ? MASS_OUTPUTS : [])];
     if (!this.#hasMasses || !isBlockEnough) outputs.push("logits");
     const results = await this.#session.run(this.#buffers.feeds, outputs);
-    const fresh = this.#rowOutputs.map((name) => results[name]!.data as Float32Array);
+    const write = this.#rowWriter(
+      this.#rowOutputs.map((name) => results[name]!.data),
+      slots,
+    );
     const broken: number[] = [];
     let token = 0;
     for (const [index, item] of items.entries()) {
-      if (!this.#keep(item, fresh, token, slots, places[index]!)) broken.push(index);
+      if (!keepRows(item, places[index]!, token, write)) broken.push(index);
       token += item.count;
     }
     return {
@@ -177,27 +177,17 @@ export class OnnxRunner implements PolicyRunner {
     };
   }
 
-  /** Stores the new keys and values of an item. @returns false when they are not finite, so that its sequence must fail. */
-  #keep(
-    { pages, start, count }: RunItem,
-    fresh: readonly Float32Array[],
-    firstToken: number,
-    slots: ContextSlots | undefined,
-    place: number,
-  ): boolean {
+  /** @param fresh the new keys and values of all tokens */
+  #rowWriter(fresh: readonly TensorData[], slots: ContextSlots | undefined): RowWriter {
     const contexts = this.#contexts;
-    for (let position = start; position < start + count; ) {
-      const page = pages[Math.floor(position / PAGE_ROWS)]!;
-      const rows = Math.min(PAGE_ROWS - (position % PAGE_ROWS), start + count - position);
-      const token = firstToken + position - start;
-      const isSound =
-        contexts.layout === "slots"
-          ? contexts.pool.write(page, position, fresh, token, rows, slots?.extend(place, position, rows))
-          : contexts.pool.write(page, position, fresh[0]!, token, rows);
-      if (!isSound) return false;
-      position += rows;
+    if (contexts.layout === "pooled") {
+      const rows = fresh[0] as Float32Array;
+      return (_place, page, position, token, count) =>
+        contexts.pool.write(page, position, rows, token, count);
     }
-    return true;
+    const words = fresh.map(asWords);
+    return (place, page, position, token, count) =>
+      contexts.pool.write(page, position, words, token, count, slots?.extend(place, position, count));
   }
 
   copyRows(fromPage: number, toPage: number, count: number): void {
@@ -257,8 +247,8 @@ export class OnnxRunner implements PolicyRunner {
     }
     for (let layer = 0; layer < this.#spec.numLayers; layer++) {
       const names = contextInputs(layer);
-      this.#buffers.give(names.keys, pool.keys[layer]!, pool.shape);
-      this.#buffers.give(names.values, pool.values[layer]!, pool.shape);
+      this.#buffers.give(names.keys, "float32", pool.keys[layer]!, pool.shape);
+      this.#buffers.give(names.values, "float32", pool.values[layer]!, pool.shape);
     }
     return items.map((_, index) => index);
   }
@@ -294,6 +284,25 @@ export class OnnxRunner implements PolicyRunner {
       wantedSequences[want++] = places[index]!;
     }
   }
+}
+
+/** Stores rows of consecutive positions of one page. @returns whether they are finite. */
+type RowWriter = (place: number, page: number, position: number, token: number, count: number) => boolean;
+
+/** Stores the new keys and values of an item. @returns false when they are not finite, so that its sequence must fail. */
+function keepRows(
+  { pages, start, count }: RunItem,
+  place: number,
+  firstToken: number,
+  write: RowWriter,
+): boolean {
+  for (let position = start; position < start + count; ) {
+    const page = pages[Math.floor(position / PAGE_ROWS)]!;
+    const rows = Math.min(PAGE_ROWS - (position % PAGE_ROWS), start + count - position);
+    if (!write(place, page, position, firstToken + position - start, rows)) return false;
+    position += rows;
+  }
+  return true;
 }
 
 /**
