@@ -35,8 +35,14 @@ export class RowRounding {
   round(x: Tensor, type: EightBitType): RoundedRows {
     const scales = Div(ReduceMax(Abs(x), { axes: [-1] }), LARGEST_QUANTIZED);
     const perRow = Reshape(scales, [-1]);
-    const rows = QuantizeLinear(asRows(x), perRow, this.#zerosFor(perRow, type), 0);
-    return { values: ReshapeLike(rows, x), scales };
+    const zeros = this.#zerosFor(perRow, type);
+    // Rows of one axis need no other shape.
+    const axes = x.shape.slice(0, -1).flatMap((size, axis) => (size === 1 ? [] : [axis]));
+    const values =
+      axes.length === 1
+        ? QuantizeLinear(x, perRow, zeros, axes[0]!)
+        : ReshapeLike(QuantizeLinear(asRows(x), perRow, zeros, 0), x);
+    return { values, scales };
   }
 
   /** A zero point for each row. */

@@ -20,6 +20,21 @@ export function copyRows(
   }
 }
 
+/** Fewer words are copied one by one faster than a view of them is made. */
+const FEW_WORDS = 256;
+
+/** Copies adjacent words. */
+export function copyWords(
+  source: Int32Array,
+  from: number,
+  target: Int32Array,
+  to: number,
+  count: number,
+): void {
+  if (count > FEW_WORDS) target.set(source.subarray(from, from + count), to);
+  else for (let i = 0; i < count; i++) target[to + i] = source[from + i]!;
+}
+
 /** The memory of one part of slots, as words and as bytes. */
 export interface SlotArray {
   readonly words: Int32Array;

@@ -7,7 +7,7 @@
  */
 
 import { PAGE_ROWS } from "@hone/nn";
-import { areWordsFinite, type HeadRows, spreadRows } from "./kv-rows.ts";
+import { areWordsFinite, copyWords, type HeadRows, spreadRows } from "./kv-rows.ts";
 import type { RowLayout } from "./row-layout.ts";
 import type { RowMemory } from "./row-memory.ts";
 
@@ -57,7 +57,8 @@ export class RowPool {
     for (const [index, part] of this.layout.parts.entries()) {
       const source = fresh[index]!;
       const [begin, end] = [token * part.words, (token + count) * part.words];
-      words.set(source.subarray(begin, end), first + part.inPage + (position % PAGE_ROWS) * part.words);
+      const to = first + part.inPage + (position % PAGE_ROWS) * part.words;
+      copyWords(source, begin, words, to, count * part.words);
       if (also !== undefined) spreadRows(source, begin, part, count, also.parts[index]!, also);
       if (part.isFloat) isSound &&= areWordsFinite(source, begin, end);
     }
