@@ -6,13 +6,13 @@ import { checkRun } from "./check-run.ts";
 
 const MIB = 2 ** 20;
 
-function runWith(model: unknown, maxContextTokens: number): RunConfig {
+function runWith(model: unknown, maxContextTokens: number, rollout = {}): RunConfig {
   return resolveRunConfig({
     name: "test",
     model,
     dataset: { train: { source: "environment", environment: "e", seeds: { from: 0, to: 9 } } },
     agent: { name: "a" },
-    rollout: { tasksPerStep: 2, groupSize: 2, maxContextTokens, sampling: { maxNewTokens: 8 } },
+    rollout: { tasksPerStep: 2, groupSize: 2, maxContextTokens, sampling: { maxNewTokens: 8 }, ...rollout },
     trainer: { steps: 1, optimizer: { kind: "adamw", learningRate: 0.1 } },
   });
 }
@@ -49,6 +49,27 @@ describe("checkRun()", () => {
       const [problem] = checkRun(runWith(model, 512), known, MIB / 4);
       assert.match(problem?.message ?? "", /at most 256, which the engine's 0 MiB for keys and values hold/);
     }
+  });
+
+  test("counts the bytes of keys and values in eight bits, which need heads of a multiple of 4 channels", () => {
+    const large = (headDim: number) =>
+      configFromSpec(
+        resolveModelSpec({
+          family: "llama",
+          vocabSize: 9,
+          hiddenSize: 256,
+          numLayers: 2,
+          numHeads: 4,
+          headDim,
+          maxPositions: 512,
+        }),
+      );
+    const inBytes = runWith(path, 512, { quantization: "int8" });
+    assert.equal(checkRun(runWith(path, 512), large(64), MIB).length, 1);
+    assert.deepEqual(checkRun(inBytes, large(64), MIB), []);
+    const [problem] = checkRun(inBytes, large(66), 8 * MIB);
+    assert.equal(problem?.key, "rollout.quantization");
+    assert.match(problem.message, /none for this model, whose heads have 66 channels/);
   });
 
   test("names the field of a model that cannot be built, and does not check an unknown model", () => {

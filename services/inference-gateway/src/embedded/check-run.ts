@@ -1,8 +1,16 @@
 /** Checks whether the embedded engine can generate for a run. */
 
 import { type ConfigProblem, type ModelInit, problemMessage, type RunConfig } from "@hone/config";
-import { type ModelConfig, type ModelSpec, ModelSpecError, resolveModelSpec, specFromConfig } from "@hone/nn";
+import {
+  contextLayoutFor,
+  type ModelConfig,
+  type ModelSpec,
+  ModelSpecError,
+  resolveModelSpec,
+  specFromConfig,
+} from "@hone/nn";
 import { contextTokensIn } from "./cache/kv-rows.ts";
+import { fitsBytes } from "./cache/row-layout.ts";
 
 /**
  * @param model config.json of the run's model; undefined = not known, and then a pretrained model is not checked.
@@ -17,7 +25,12 @@ export function checkRun(
     const spec = model === undefined ? specOf(run.model) : specFromConfig(model);
     if (spec === undefined) return [];
     const asked = run.rollout.maxContextTokens;
-    const most = contextTokensIn(spec, maxCacheBytes);
+    const hasBytes = run.rollout.quantization === "int8" && contextLayoutFor(spec) === "slots";
+    if (hasBytes && !fitsBytes(spec)) {
+      const allowed = `none for this model, whose heads have ${spec.headDim} channels; eight bits need a multiple of 4`;
+      return [problem("rollout.quantization", run.rollout.quantization, allowed)];
+    }
+    const most = contextTokensIn(spec, maxCacheBytes, hasBytes ? "int8" : undefined);
     const memory = `${Math.floor(maxCacheBytes / 2 ** 20)} MiB for keys and values`;
     const limits: readonly [tokens: number, allowed: string][] = [
       [spec.maxPositions, `at most ${spec.maxPositions}, the positions of the model`],

@@ -39,8 +39,12 @@ export class RowLayout {
   readonly pageWords: number;
   readonly #names: readonly SlotRowName[];
 
-  /** @param eightBits the type of values in eight bits. @default in float32 */
+  /** @param eightBits the type of whole numbers in eight bits. @default in float32 @throws {RangeError} unless {@link fitsBytes} then */
   constructor(spec: ModelSpec, eightBits?: EightBitType) {
+    if (eightBits !== undefined && !fitsBytes(spec)) {
+      const rule = `heads must have a multiple of ${WORD_BYTES} channels in eight bits, but have ${spec.headDim}`;
+      throw new RangeError(`${rule}; generate in float32 (rollout.quantization: none)`);
+    }
     const rows = slotRows(spec, eightBits);
     this.groups = spec.numKeyValueHeads;
     this.layers = spec.numLayers;
@@ -49,10 +53,6 @@ export class RowLayout {
     let inPage = 0;
     for (const row of rows) {
       const headWords = (row.width * DTYPES[row.dtype].bytes) / WORD_BYTES;
-      if (!Number.isInteger(headWords)) {
-        const rule = `heads must have a multiple of 4 channels in eight bits, but have ${row.width}`;
-        throw new RangeError(`${rule}; generate in float32 (rollout.quantization: none)`);
-      }
       const words = this.groups * headWords;
       for (let layer = 0; layer < spec.numLayers; layer++, inPage += PAGE_ROWS * words)
         parts.push({ row, layer, headWords, words, inPage, isFloat: row.dtype === "float32" });
@@ -75,6 +75,11 @@ export class RowLayout {
   get tokenBytes(): number {
     return (this.pageWords / PAGE_ROWS) * WORD_BYTES;
   }
+}
+
+/** Whether a head's key in eight bits is a whole number of words. */
+export function fitsBytes(spec: ModelSpec): boolean {
+  return spec.headDim % WORD_BYTES === 0;
 }
 
 /** The words of a part as numbers of its type. */
