@@ -53,7 +53,7 @@ import {
 } from "./eight-bit-attention.ts";
 import { type SharedQueries, sharedPrefixes } from "./shared-prefix.ts";
 import type { SlotTokens } from "./slot-attention.ts";
-import { slotTensor } from "./slot-rows.ts";
+import { type SlotRowName, slotTensor } from "./slot-rows.ts";
 
 /** The tokens that attend, one or more of each sequence, with what they share in all layers. */
 interface Readers {
@@ -105,7 +105,7 @@ export function eightBitSlotAttend(
   function storedPart(kind: "context" | "shared", count: string, layer: number): Part {
     const [blocks, width] = [`${kind}Blocks`, `${kind}Width`];
     const length = multiplyDims(blocks, width);
-    const input = (name: "Keys" | "Values" | "KeyScales" | "ValueScales", shape: readonly Dim[]) =>
+    const input = (name: SlotRowName, shape: readonly Dim[]) =>
       graph.input(slotTensor(kind, name, layer), name.endsWith("Scales") ? "float32" : type, [
         count,
         groups,
@@ -121,7 +121,7 @@ export function eightBitSlotAttend(
 
   /** The new rows [1, N, G, D] of each sequence, which are outputs as well; padding repeats the last one. */
   function freshPart(layer: number, keys: RoundedRows, values: RoundedRows): Part {
-    const fresh = (name: "Keys" | "Values" | "KeyScales" | "ValueScales", rows: Tensor, order: number[]) => {
+    const fresh = (name: SlotRowName, rows: Tensor, order: number[]) => {
       const row = Reshape(rows, ["tokens", multiplyDims(groups, rows.shape.at(-1)!)]);
       graph.output(slotTensor("new", name, layer), row);
       const rows_SQGD = Reshape(Gather(row, queriesOf.tokens), [
