@@ -41,7 +41,7 @@ export class SlotContexts {
 
   /**
    * @param pages most pages of the pool
-   * @param eightBits the type of values in eight bits, in which the sums of attention have no order. @default in float32
+   * @param eightBits the type of whole numbers in eight bits, in which the sums of attention have no order. @default in float32
    */
   constructor(spec: ModelSpec, pages: number, memory: SlotMemory, eightBits?: EightBitType) {
     this.#isExact = eightBits !== undefined;
@@ -148,7 +148,7 @@ export class SlotContexts {
     for (const { place, prefix } of found)
       if (prefix !== undefined) sharing.set(prefix, [...(sharing.get(prefix) ?? []), place]);
     const prefixPlaces = this.#bringPrefixes(buffers, [...sharing.keys()]);
-    // Sequences without a prefix mask its rows. What one of them finds there, nothing, all of them read, as one more member of the first prefix.
+    // A sequence without a prefix masks all rows of the first one. One such sequence is a member for all of them: it finds nothing there.
     const others = found.filter(({ prefix }) => prefix === undefined).map(({ place }) => place);
     const most = Math.max(0, ...[...sharing.values()].map(({ length }) => length));
     const members = others.length > 0 ? most + 1 : most;
