@@ -35,11 +35,8 @@ import {
   Transpose,
 } from "@hone/tensor";
 import { operand, zeroOf } from "../quantization/quantized-linear.ts";
-import type { RoundedRows, RowRounding } from "../quantization/row-rounding.ts";
+import { LEFT_TYPE, type RoundedRows, type RowRounding } from "../quantization/row-rounding.ts";
 import { fromGroups, toGroups } from "./attention.ts";
-
-/** Queries are the left operand of their products, which is uint8 on all processors. */
-const QUERY_TYPE = "uint8";
 
 /** Added to a number below 2^22, and subtracted again, it leaves the nearest whole number: float32 values of this size are 1 apart. */
 const TO_WHOLE = 1.5 * 2 ** 23;
@@ -70,7 +67,7 @@ export function summedRounding(positions: Tensor): Tensor {
 
 /** Rounds queries [..., R, D]; their scales include 1 / sqrt(D). */
 export function roundQueries(rows: RowRounding, q: Tensor): RoundedRows {
-  const { values, scales } = rows.round(q, QUERY_TYPE);
+  const { values, scales } = rows.round(q, LEFT_TYPE);
   return { values, scales: Mul(scales, 1 / Math.sqrt(Number(q.shape.at(-1)))) };
 }
 
@@ -127,6 +124,13 @@ export function mixedValues(sums: Tensor, unit: Tensor): Tensor {
   return Mul(ReduceSum(Mul(byDigit, weights), { axes: [axis], keepDims: false }), unit);
 }
 
+/** What attends, and what it attends to. */
+interface Attending {
+  readonly q: Tensor;
+  readonly keys: Tensor;
+  readonly values: Tensor;
+}
+
 /**
  * `groupedAttention` in eight bits. It has no gradient.
  *
@@ -137,7 +141,7 @@ export function mixedValues(sums: Tensor, unit: Tensor): Tensor {
 export function eightBitAttention(
   rows: RowRounding,
   type: EightBitType,
-  { q, keys, values }: { readonly q: Tensor; readonly keys: Tensor; readonly values: Tensor },
+  { q, keys, values }: Attending,
   bias: Tensor,
   rounding: Tensor,
 ): Tensor {
@@ -149,7 +153,7 @@ export function eightBitAttention(
 export function attendRounded(
   rows: RowRounding,
   type: EightBitType,
-  { q, keys, values }: { readonly q: Tensor; readonly keys: Tensor; readonly values: Tensor },
+  { q, keys, values }: Attending,
   bias: Tensor,
   rounding: Tensor,
 ): Tensor {

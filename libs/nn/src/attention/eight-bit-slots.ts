@@ -52,19 +52,13 @@ import {
   valueSums,
 } from "./eight-bit-attention.ts";
 import { type SharedQueries, sharedPrefixes } from "./shared-prefix.ts";
-import type { SlotTokens } from "./slot-attention.ts";
+import type { SlotReaders, SlotTokens } from "./slot-attention.ts";
 import { type SlotRowName, slotTensor } from "./slot-rows.ts";
 
-/** The tokens that attend, one or more of each sequence, with what they share in all layers. */
-interface Readers {
-  /** Number of queries of a sequence, and of rows in its products. */
-  readonly queries: Dim;
-  readonly rows: Dim;
-  /** Of each part [S, 1, rows, ...], and of all together. */
+/** Readers of the parts of contexts. */
+interface Readers extends SlotReaders {
+  /** `bias` of each part [S, 1, rows, ...]. */
   readonly biases: readonly Tensor[];
-  readonly bias: Tensor;
-  /** The number of rows of each part. */
-  readonly sizes: Tensor;
   /** [S, 1, rows, 1] `summedRounding` */
   readonly rounding: Tensor;
   readonly shared: SharedQueries;

@@ -60,7 +60,7 @@ export interface SlotTokens {
 }
 
 /** The tokens that attend, one or more of each sequence, with what they share in all layers. */
-interface Readers {
+export interface SlotReaders {
   /** Number of queries of a sequence, and of rows in its products. */
   readonly queries: Dim;
   readonly rows: Dim;
@@ -100,7 +100,7 @@ export function slotAttend(
   }
 
   /** @param positions of the queries [S, queries] */
-  function readersOf(positions: Tensor, queries: Dim, perQuery: number, contexts: Contexts): Readers {
+  function readersOf(positions: Tensor, queries: Dim, perQuery: number, contexts: Contexts): SlotReaders {
     const rows = multiplyDims(queries, perQuery);
     const perHead = Add(Unsqueeze(positions, [2]), graph.constant("int32", new Array(perQuery).fill(0)));
     const position_S1R1 = Reshape(perHead, ["sequences", 1, rows, 1]);
@@ -117,7 +117,7 @@ export function slotAttend(
 
   /** @param q [S, G, queries, heads, D] @param own keys and values of the queries' tokens [S, G, queries, 1, D] (E1) @returns as q */
   function attendTo(
-    { queries, rows, bias, sizes }: Readers,
+    { queries, rows, bias, sizes }: SlotReaders,
     q: Tensor,
     keys: Contexts,
     values: Contexts,
@@ -152,7 +152,7 @@ export function slotAttend(
     return Reshape(Slice(mixed, 3, 0, repeats), [1, "sequences", numHeads * headDim]);
   }
 
-  let shared: Readers | undefined;
+  let shared: SlotReaders | undefined;
   return function attendSlots(layer, q, k, v) {
     const keys = contextsOf(layer, "Keys", k);
     const values = contextsOf(layer, "Values", v);

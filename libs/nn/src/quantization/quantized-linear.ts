@@ -19,7 +19,7 @@ import type { Linear } from "../transformer.ts";
 import { zeroPointOf } from "./matrix-quantizer.ts";
 import type { QuantizedParameter } from "./quantized-weights.ts";
 import { hadamardMatrix } from "./rotation.ts";
-import { type RoundedRows, RowRounding } from "./row-rounding.ts";
+import { LEFT_TYPE, type RoundedRows, RowRounding } from "./row-rounding.ts";
 
 /** A quantized matrix in a graph: whole numbers [in, out] with their scales [out]. */
 interface QuantizedMatrix {
@@ -62,7 +62,7 @@ export class QuantizedProducts {
   /** x W^T for x [..., in]. */
   multiply(x: Tensor, name: string): Tensor {
     const { values, scales, parameter } = this.#matrixOf(name);
-    const rows = this.#rounded.get(x) ?? this.#rounding.round(this.#rotate(x, parameter.block), "uint8");
+    const rows = this.#rounded.get(x) ?? this.#rounding.round(this.#rotate(x, parameter.block), LEFT_TYPE);
     this.#rounded.set(x, rows);
     return multiplyRows(rows, operand(values, scales));
   }
@@ -78,7 +78,7 @@ export class QuantizedProducts {
 
   /** Products of rows [..., K], which are rounded, and a matrix [K, N] of whole numbers. */
   multiplyRounded(rows: Tensor, right: Quantized): Tensor {
-    return multiplyRows(this.#rounding.round(rows, "uint8"), right);
+    return multiplyRows(this.#rounding.round(rows, LEFT_TYPE), right);
   }
 
   /** Multiplies each block of the rows of x [..., K] by the rotation, which is its own inverse. */

@@ -15,6 +15,9 @@ import {
 } from "@hone/tensor";
 import { LARGEST_QUANTIZED, zeroPointOf } from "./matrix-quantizer.ts";
 
+/** The type of the left operand of products of whole numbers, on all processors. */
+export const LEFT_TYPE = "uint8";
+
 /** Rows [..., K] as whole numbers, which stand for the rows once they are multiplied by their scales [..., 1]. */
 export interface RoundedRows {
   /** With the zero point of their type added. */
