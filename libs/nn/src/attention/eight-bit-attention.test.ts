@@ -33,8 +33,9 @@ async function attend(places: readonly Place[], type: EightBitType = eightBits):
   const [keys, values] = ["keys", "values"].map((name) => input(name, [1, 1, size, WIDTH]));
   const bias = input("bias", [1, 1, HEADS, size]);
   const rounding = summedRounding(graph.constant("int32", [SEEN - 1, SEEN - 1], [1, 1, HEADS, 1]));
-  const tensors = { q, keys: keys!, values: values! };
-  graph.output("mixed", eightBitAttention(new RowRounding(graph), type, tensors, bias, rounding));
+  const rows = new RowRounding(graph);
+  const rounded = [keys!, values!].map((x) => rows.round(x, type));
+  graph.output("mixed", eightBitAttention(rows, q, rounded[0]!, rounded[1]!, bias, rounding));
   const feed = (shape: readonly number[], data: readonly number[]) => ({
     dtype: "float32" as const,
     data: Float32Array.from(data),

@@ -124,44 +124,37 @@ export function mixedValues(sums: Tensor, unit: Tensor): Tensor {
   return Mul(ReduceSum(Mul(byDigit, weights), { axes: [axis], keepDims: false }), unit);
 }
 
-/** What attends, and what it attends to. */
-interface Attending {
-  readonly q: Tensor;
-  readonly keys: Tensor;
-  readonly values: Tensor;
-}
-
 /**
  * `groupedAttention` in eight bits. It has no gradient.
  *
- * @param q [B, T, H, D]; keys and values are [B, G, S, D].
+ * @param q [B, T, H, D]; keys and values are [B, G, S, D], rounded.
  * @param bias [B, 1, R*T, S] @param rounding [B, 1, R*T, 1] {@link summedRounding} of the queries
  * @returns [B, T, H*D]
  */
 export function eightBitAttention(
   rows: RowRounding,
-  type: EightBitType,
-  { q, keys, values }: Attending,
+  q: Tensor,
+  keys: RoundedRows,
+  values: RoundedRows,
   bias: Tensor,
   rounding: Tensor,
 ): Tensor {
-  const queries = toGroups(q, Number(keys.shape[1]));
-  return fromGroups(attendRounded(rows, type, { q: queries, keys, values }, bias, rounding), q);
+  const queries = roundQueries(rows, toGroups(q, Number(keys.values.shape[1])));
+  return fromGroups(attendRounded(queries, keys, values, bias, rounding), q);
 }
 
 /** The same for queries [..., R, D], keys and values [..., L, D]. @param bias [..., R, L] @returns [..., R, D] */
 export function attendRounded(
-  rows: RowRounding,
-  type: EightBitType,
-  { q, keys, values }: Attending,
+  queries: RoundedRows,
+  keys: RoundedRows,
+  values: RoundedRows,
   bias: Tensor,
   rounding: Tensor,
 ): Tensor {
-  const [queries, k, v] = [roundQueries(rows, q), rows.round(keys, type), rows.round(values, type)];
-  const products = keyProducts(queries.values, swapLast(k.values), swapLast(k.scales));
+  const products = keyProducts(queries.values, swapLast(keys.values), swapLast(keys.scales));
   const scores = Add(Mul(products, queries.scales), bias);
-  const { digits, unit } = eightBitShares(scores, swapLast(v.scales), rounding);
-  return mixedValues(valueSums(digits, v.values), unit);
+  const { digits, unit } = eightBitShares(scores, swapLast(values.scales), rounding);
+  return mixedValues(valueSums(digits, values.values), unit);
 }
 
 /** Rounds to multiples of a unit, a power of two. @param rounding {@link TO_WHOLE} units */

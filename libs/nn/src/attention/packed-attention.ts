@@ -29,7 +29,7 @@ import {
   Where,
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
-import { RowRounding } from "../quantization/row-rounding.ts";
+import { type RoundedRows, RowRounding } from "../quantization/row-rounding.ts";
 import type { Attend } from "../transformer.ts";
 import { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention.ts";
 import { eightBitAttention, summedRounding } from "./eight-bit-attention.ts";
@@ -92,15 +92,26 @@ export function packedAttend(
     };
   });
 
+  const headsUpTo = (parts: readonly Tensor[], piece: number) => toHeadMajor(upTo(parts, piece));
+  /** The rows of x [B, T, G, D], rounded once for all pieces that see them: those of each piece. */
+  const roundedPieces = (x: Tensor, { type }: EightBitRows) => {
+    const { values, scales } = rows.round(x, type);
+    const [valueParts, scaleParts] = [inPieces(values), inPieces(scales)];
+    return (piece: number): RoundedRows => ({
+      values: headsUpTo(valueParts, piece),
+      scales: headsUpTo(scaleParts, piece),
+    });
+  };
+
   return function attendPacked(_layer, q, k, v) {
     const [queries, keys, values] = [q, k, v].map(inPieces);
-    const mixed = pieces.map((piece, at) => {
-      const [keysUpTo, valuesUpTo] = [keys!, values!].map((parts) => toHeadMajor(upTo(parts, at)));
-      const usual = groupedAttention(queries![at]!, keysUpTo!, valuesUpTo!, piece.bias);
-      if (eightBits === undefined || piece.rounding === undefined) return usual;
-      const tokens = { q: queries![at]!, keys: keysUpTo!, values: valuesUpTo! };
+    const rounded = eightBits && [roundedPieces(k, eightBits), roundedPieces(v, eightBits)];
+    const mixed = pieces.map(({ bias, rounding }, at) => {
+      const usual = groupedAttention(queries![at]!, headsUpTo(keys!, at), headsUpTo(values!, at), bias);
+      if (rounded === undefined || rounding === undefined) return usual;
+      const [keysUpTo, valuesUpTo] = rounded.map((partsUpTo) => partsUpTo(at));
       return StraightThrough(
-        eightBitAttention(rows, eightBits.type, tokens, piece.bias, piece.rounding),
+        eightBitAttention(rows, queries![at]!, keysUpTo!, valuesUpTo!, bias, rounding),
         usual,
       );
     });

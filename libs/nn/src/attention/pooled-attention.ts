@@ -47,7 +47,7 @@ import { RowRounding } from "../quantization/row-rounding.ts";
 import type { Attend } from "../transformer.ts";
 import { MASKED_SCORE } from "./attention.ts";
 import { contextInputs, type Queries } from "./cached-attention.ts";
-import { attendRounded, summedRounding } from "./eight-bit-attention.ts";
+import { attendRounded, roundQueries, summedRounding } from "./eight-bit-attention.ts";
 
 /** Number of consecutive positions whose rows are adjacent in a pool. Gathering row by row takes three times as long. */
 export const PAGE_ROWS = 16;
@@ -99,8 +99,10 @@ export function pooledAttend(
   const rounding_SQ1 = eightBits && summedRounding(Unsqueeze(perHead_SQ, [2]));
   const rows = new RowRounding(graph);
   const attendTo = (q: Tensor, keys: Tensor, values: Tensor): Tensor => {
-    if (eightBits !== undefined && rounding_SQ1 !== undefined)
-      return attendRounded(rows, eightBits, { q, keys, values }, bias_SQL, rounding_SQ1);
+    if (eightBits !== undefined && rounding_SQ1 !== undefined) {
+      const [k, v] = [rows.round(keys, eightBits), rows.round(values, eightBits)];
+      return attendRounded(roundQueries(rows, q), k, v, bias_SQL, rounding_SQ1);
+    }
     const scores = FusedMatMul(q, keys, { transB: true, alpha: 1 / Math.sqrt(headDim) });
     return MatMul(Softmax(Add(scores, bias_SQL)), values);
   };
