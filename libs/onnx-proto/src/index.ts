@@ -1,5 +1,5 @@
 /** The ONNX messages that Hone writes, generated from proto/onnx.proto. */
-export type { AttributeProto, TensorProto, ValueInfoProto } from "./gen/onnx_pb.ts";
+export type { AttributeProto, GraphProto, NodeProto, TensorProto, ValueInfoProto } from "./gen/onnx_pb.ts";
 export {
   AttributeProto_AttributeType,
   AttributeProtoSchema,

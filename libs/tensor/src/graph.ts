@@ -5,6 +5,7 @@
  * G2  Every tensor belongs to one graph and has one name in it. The caller chooses the names of inputs, initializers and
  *     outputs; all other names are generated.
  * G3  Equal constants are stored once.
+ * G4  The nodes of a branch, one side of an `If`, may read every tensor that exists before it. Outside, only the results of the `If` can be read.
  *
  * Operators are added by the functions in `ops/`, which check shapes and call {@link Graph.emit}.
  */
@@ -29,6 +30,12 @@ export interface GraphNode<P extends PrimitiveName = PrimitiveName> {
   readonly name: string;
   readonly inputs: readonly (Tensor | undefined)[];
   readonly attributes: Readonly<Primitives[P]>;
+  readonly outputs: readonly Tensor[];
+}
+
+/** Nodes that run only if a condition says so: one side of an `If`. */
+export interface Branch {
+  readonly nodes: readonly GraphNode[];
   readonly outputs: readonly Tensor[];
 }
 
@@ -63,6 +70,10 @@ export class Graph {
   readonly ownGradients = new Map<Tensor, OwnGradient>();
   readonly #names = new Set<string>();
   readonly #constants = new Map<string, Tensor>();
+  /** Where nodes are added: the graph's own, or those of the branch that is being built. */
+  #open: GraphNode[] = this.nodes;
+  /** What the nodes of finished branches made. */
+  readonly #hidden = new Set<Tensor>();
   #made = 0;
 
   constructor(name: string) {
@@ -127,6 +138,7 @@ export class Graph {
           : `${tensor.name} belongs to another graph`;
       throw new GraphError(`add the output ${name}`, problem);
     }
+    if (this.#hidden.has(tensor)) throw hiddenError(`add the output ${name}`, tensor);
     this.outputs.set(name, tensor);
   }
 
@@ -142,6 +154,7 @@ export class Graph {
         const problem = `its inputs must belong to the graph ${this.name}, but ${input.name} belongs to another one`;
         throw new GraphError(`apply ${primitive}`, problem);
       }
+      if (input !== undefined && this.#hidden.has(input)) throw hiddenError(`apply ${primitive}`, input);
     }
     const made: Tensor[] = [];
     const node: GraphNode<P> = {
@@ -156,8 +169,24 @@ export class Graph {
     outputs.forEach((type, at) => {
       made.push(this.#tensor(`${node.name}:${at}`, type.dtype, type.shape, stored));
     });
-    this.nodes.push(stored);
+    this.#open.push(stored);
     return node;
+  }
+
+  /**
+   * Builds one side of an `If`; meant for that function.
+   * @param build adds nodes, which are in its argument from then on, and returns the results @returns both (G4)
+   */
+  branch(build: (nodes: readonly GraphNode[]) => readonly Tensor[]): Branch {
+    const outer = this.#open;
+    const nodes: GraphNode[] = [];
+    this.#open = nodes;
+    try {
+      return { nodes, outputs: build(nodes) };
+    } finally {
+      this.#open = outer;
+      for (const node of nodes) for (const output of node.outputs) this.#hidden.add(output);
+    }
   }
 
   #tensor(name: string, dtype: DType, shape: TensorShape, node: GraphNode | undefined): Tensor {
@@ -174,4 +203,11 @@ export class Graph {
     this.#made += 1;
     return `${stem}_${this.#made}`;
   }
+}
+
+function hiddenError(action: string, tensor: Tensor): GraphError {
+  return new GraphError(
+    action,
+    `${tensor.name} is made in a branch of an If, which it must be a result of to be read outside`,
+  );
 }

@@ -16,8 +16,9 @@ export { type EightBitType, exactEightBitType } from "./eight-bit-type.ts";
 export { GraphError, SessionError, ShapeError } from "./errors.ts";
 export type { GradientSeed } from "./gradients.ts";
 export { gradients, gradientsFrom } from "./gradients.ts";
-export type { GraphNode, Initializer, OwnGradient, Tensor, TensorType } from "./graph.ts";
+export type { Branch, GraphNode, Initializer, OwnGradient, Tensor, TensorType } from "./graph.ts";
 export { Graph } from "./graph.ts";
+export { If } from "./ops/control.ts";
 export type { Operand } from "./ops/elementwise.ts";
 export {
   Abs,
@@ -54,7 +55,13 @@ export {
 export { QuickGelu, RotaryEmbedding, SimplifiedLayerNormalization } from "./ops/fused.ts";
 export type { GatherOptions } from "./ops/indexing.ts";
 export { Gather, GatherElements, ScatterElements, ScatterND } from "./ops/indexing.ts";
-export { MatMulInteger, MatMulIntegerToFloat, type Quantized, QuantizeLinear } from "./ops/integer.ts";
+export {
+  DequantizeLinear,
+  MatMulInteger,
+  MatMulIntegerToFloat,
+  type Quantized,
+  QuantizeLinear,
+} from "./ops/integer.ts";
 export type { FusedMatMulOptions } from "./ops/linalg.ts";
 export { FusedMatMul, Gemm, MatMul } from "./ops/linalg.ts";
 export {

@@ -6,6 +6,8 @@
  * are input tensors in ONNX (axes, shapes, split sizes) are inputs here too.
  */
 
+import type { Branch } from "./graph.ts";
+
 /** Attributes by primitive. */
 export interface Primitives {
   // Element-wise, one input.
@@ -43,6 +45,7 @@ export interface Primitives {
   Gemm: { transA: number; transB: number; alpha: number };
   // Eight bits.
   QuantizeLinear: { axis: number };
+  DequantizeLinear: { axis: number };
   MatMulInteger: Record<never, never>;
   MatMulIntegerToFloat: Record<never, never>;
   // Reductions and along-axis functions.
@@ -72,13 +75,15 @@ export interface Primitives {
   SimplifiedLayerNormalization: { axis: number; epsilon: number; stash_type: number };
   QuickGelu: { alpha: number };
   RotaryEmbedding: { num_heads: number };
+  // Control.
+  If: { then_branch: Branch; else_branch: Branch };
 }
 
 /** Name of a primitive. */
 export type PrimitiveName = keyof Primitives;
 
 /** How an attribute is written in a `NodeProto`. A hint is only for the gradient rule and is not written. */
-export type AttributeKind = "int" | "float" | "ints" | "string" | "hint";
+export type AttributeKind = "int" | "float" | "ints" | "string" | "branch" | "hint";
 
 /** Attribute kinds by primitive. */
 export const ATTRIBUTE_KINDS: {
@@ -115,6 +120,7 @@ export const ATTRIBUTE_KINDS: {
   FusedMatMul: { transA: "int", transB: "int", alpha: "float" },
   Gemm: { transA: "int", transB: "int", alpha: "float" },
   QuantizeLinear: { axis: "int" },
+  DequantizeLinear: { axis: "int" },
   MatMulInteger: {},
   MatMulIntegerToFloat: {},
   ReduceSum: { keepdims: "int" },
@@ -140,6 +146,7 @@ export const ATTRIBUTE_KINDS: {
   SimplifiedLayerNormalization: { axis: "int", epsilon: "float", stash_type: "int" },
   QuickGelu: { alpha: "float" },
   RotaryEmbedding: { num_heads: "int" },
+  If: { then_branch: "branch", else_branch: "branch" },
 };
 
 /** Operators that onnxruntime adds to the ONNX standard; all others are in the standard domain "". */

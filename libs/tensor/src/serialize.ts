@@ -19,8 +19,10 @@ import {
   type AttributeProto,
   AttributeProtoSchema,
   AttributeProto_AttributeType as AttributeType,
+  type GraphProto,
   GraphProtoSchema,
   ModelProtoSchema,
+  type NodeProto,
   NodeProtoSchema,
   OperatorSetIdProtoSchema,
   StringStringEntryProtoSchema,
@@ -36,7 +38,7 @@ import {
 } from "@hone/onnx-proto";
 import { DTYPES, type DType } from "./dtype.ts";
 import { GraphError } from "./errors.ts";
-import type { Graph, GraphNode, Initializer, Tensor } from "./graph.ts";
+import type { Branch, Graph, GraphNode, Initializer, Tensor } from "./graph.ts";
 import { ATTRIBUTE_KINDS, type AttributeKind, domainOf, MICROSOFT_DOMAIN } from "./primitives.ts";
 import type { TensorShape } from "./shape.ts";
 
@@ -51,8 +53,8 @@ export function serialize(graph: Graph): Uint8Array {
   const nodes = neededNodes(graph);
   const names = outputNames(graph);
   const nameOf = (tensor: Tensor): string => names.get(tensor) ?? tensor.name;
-  const read = new Set(nodes.flatMap((node) => node.inputs));
-  const copies: ReturnType<typeof identityNode>[] = [];
+  const read = new Set(nodes.flatMap(readBy));
+  const copies: NodeProto[] = [];
   for (const [name, tensor] of graph.outputs) {
     if (nameOf(tensor) !== name) copies.push(identityNode(nameOf(tensor), name));
     read.add(tensor);
@@ -60,12 +62,11 @@ export function serialize(graph: Graph): Uint8Array {
   const proto = create(GraphProtoSchema, {
     name: graph.name,
     node: [...nodes.map((node) => nodeProto(node, nameOf)), ...copies].reverse(),
-    input: graph.inputs.map((tensor) => valueInfo(tensor.name, tensor.dtype, tensor.shape)),
+    input: graph.inputs.map(describe),
     output: [...graph.outputs].map(([name, tensor]) => valueInfo(name, tensor.dtype, tensor.shape)),
-    valueInfo: nodes
-      .flatMap((node) => node.outputs)
+    valueInfo: madeBy(nodes)
       .filter((tensor) => !names.has(tensor))
-      .map(({ name, dtype, shape }) => valueInfo(name, dtype, shape)),
+      .map(describe),
     initializer: graph.initializers
       .filter((initializer) => read.has(initializer.tensor))
       .map((initializer) => tensorProto(initializer)),
@@ -82,16 +83,37 @@ export function serialize(graph: Graph): Uint8Array {
   return toBinary(ModelProtoSchema, model);
 }
 
-/** Nodes that an output depends on, in the order of the graph. */
+/** Nodes that an output depends on, in the order of the graph. Those of branches are not among them. */
 export function neededNodes(graph: Graph): GraphNode[] {
-  const needed = new Set<GraphNode>();
-  const open: Tensor[] = [...graph.outputs.values()];
+  return neededFor(graph.nodes, [...graph.outputs.values()]);
+}
+
+/** Which of the nodes some tensors depend on. */
+function neededFor(nodes: readonly GraphNode[], tensors: readonly Tensor[]): GraphNode[] {
+  const unseen = new Set(nodes);
+  const open = [...tensors];
   for (let tensor = open.pop(); tensor !== undefined; tensor = open.pop()) {
-    if (tensor.node === undefined || needed.has(tensor.node)) continue;
-    needed.add(tensor.node);
-    for (const input of tensor.node.inputs) if (input !== undefined) open.push(input);
+    if (tensor.node !== undefined && unseen.delete(tensor.node)) open.push(...readBy(tensor.node));
   }
-  return graph.nodes.filter((node) => needed.has(node));
+  return nodes.filter((node) => !unseen.has(node));
+}
+
+/** What a node reads, or its branches do. */
+function readBy({ inputs, attributes }: GraphNode): Tensor[] {
+  const branches = Object.values(attributes).filter(isBranch);
+  return [...inputs.filter((input) => input !== undefined), ...branches.flatMap(readByBranch)];
+}
+
+function readByBranch({ nodes, outputs }: Branch): Tensor[] {
+  return neededFor(nodes, outputs).flatMap(readBy);
+}
+
+function madeBy(nodes: readonly GraphNode[]): Tensor[] {
+  return nodes.flatMap(({ outputs }) => outputs);
+}
+
+function isBranch(value: unknown): value is Branch {
+  return typeof value === "object" && value !== null && "nodes" in value;
 }
 
 /** A tensor gets the name of the first output that returns it; every other output becomes a copy. */
@@ -103,7 +125,7 @@ function outputNames(graph: Graph): Map<Tensor, string> {
   return names;
 }
 
-function nodeProto(node: GraphNode, nameOf: (tensor: Tensor) => string) {
+function nodeProto(node: GraphNode, nameOf: (tensor: Tensor) => string): NodeProto {
   const kinds: Readonly<Record<string, AttributeKind>> = ATTRIBUTE_KINDS[node.primitive];
   return create(NodeProtoSchema, {
     name: node.name,
@@ -113,11 +135,36 @@ function nodeProto(node: GraphNode, nameOf: (tensor: Tensor) => string) {
     output: node.outputs.map(nameOf),
     attribute: Object.entries(node.attributes)
       .filter(([name]) => kinds[name] !== "hint")
-      .map(([name, value]) => attributeProto(name, kinds[name], value)),
+      .map(([name, value]) =>
+        isBranch(value)
+          ? create(AttributeProtoSchema, {
+              name,
+              type: AttributeType.GRAPH,
+              g: branchProto(node, value, nameOf),
+            })
+          : attributeProto(name, kinds[name], value),
+      ),
   });
 }
 
-function identityNode(from: string, to: string) {
+/** A branch as a graph without inputs, which reads the tensors around it by their names. onnxruntime wants its nodes in their order. */
+function branchProto(
+  owner: GraphNode,
+  { nodes, outputs }: Branch,
+  nameOf: (tensor: Tensor) => string,
+): GraphProto {
+  const needed = neededFor(nodes, outputs);
+  return create(GraphProtoSchema, {
+    name: owner.name,
+    node: needed.map((node) => nodeProto(node, nameOf)),
+    output: outputs.map(describe),
+    valueInfo: madeBy(needed)
+      .filter((tensor) => !outputs.includes(tensor))
+      .map(describe),
+  });
+}
+
+function identityNode(from: string, to: string): NodeProto {
   return create(NodeProtoSchema, { name: `output ${to}`, opType: "Identity", input: [from], output: [to] });
 }
 
@@ -140,6 +187,7 @@ function attributeProto(name: string, kind: AttributeKind | undefined, value: un
     case "string":
       if (typeof value !== "string") throw wrong();
       return create(AttributeProtoSchema, { name, type: AttributeType.STRING, s: Buffer.from(value) });
+    case "branch":
     case "hint":
     case undefined:
       throw wrong();
@@ -159,6 +207,10 @@ function tensorProto({ tensor, data }: Initializer): TensorProto {
   proto.dataLocation = TensorProto_DataLocation.EXTERNAL;
   proto.externalData = [create(StringStringEntryProtoSchema, { key: "location", value: tensor.name })];
   return proto;
+}
+
+function describe({ name, dtype, shape }: Tensor): ValueInfoProto {
+  return valueInfo(name, dtype, shape);
 }
 
 function valueInfo(name: string, dtype: DType, shape: TensorShape): ValueInfoProto {

@@ -9,19 +9,17 @@
  *       whole numbers, times both scales.
  *   X2: e^(score - largest score) is rounded, for its sum, to 2^-23 of a power of two near the number of tokens that are seen. The sum is
  *       at most this number.
- *   X3: as a factor of the values it is multiplied by their scales and rounded to 1/65535 of the largest such factor of the query, as two
- *       digits of eight bits. One digit is not enough: of two thousand tokens most have less than 1/255 of it, and together much.
+ *   X3: as a factor of the values it is multiplied by their scales and rounded to 1/32512 of the largest such factor of the query, as two
+ *       digits of eight bits. One digit is not enough: of two thousand tokens most have less than 1/127 of it, and together much.
  *
  * Letters: D head size, R queries, L tokens that are read, `...` axes of sequences and heads.
  */
 import {
   Add,
   Cast,
-  Concat,
+  DequantizeLinear,
   Div,
-  type EightBitType,
   Exp,
-  Floor,
   MatMulInteger,
   MatMulIntegerToFloat,
   Max,
@@ -34,6 +32,7 @@ import {
   type Tensor,
   Transpose,
 } from "@hone/tensor";
+import { LARGEST_QUANTIZED } from "../quantization/matrix-quantizer.ts";
 import { operand, zeroOf } from "../quantization/quantized-linear.ts";
 import { LEFT_TYPE, type RoundedRows, type RowRounding } from "../quantization/row-rounding.ts";
 import { fromGroups, toGroups } from "./attention.ts";
@@ -49,9 +48,8 @@ const TO_SUMMED = 2 ** -23 * TO_WHOLE;
  */
 const SMALLEST_EXPONENT = -80;
 
-/** The second digit's values for one of the first, and the most that both express. */
+/** A unit of the first digit in units of the second. */
 const DIGIT = 256;
-const LARGEST_FACTOR = DIGIT ** 2 - 1;
 /** Divided by instead of a largest factor of 0, which queries have that see zeros only. */
 const SMALLEST_FACTOR = 1e-30;
 
@@ -79,11 +77,35 @@ export function keyProducts(queries: Tensor, keys: Tensor, scales: Tensor): Tens
   return MatMulIntegerToFloat(operand(queries), operand(keys, scales));
 }
 
-/** How much of each value a query takes. */
+/** Rows that queries attend to. */
+export interface AttendedRows {
+  /** [..., D, L] rounded keys, as columns */
+  readonly keys: Tensor;
+  /** [..., 1, L] */
+  readonly keyScales: Tensor;
+  /** [..., L, D] rounded values */
+  readonly values: Tensor;
+  /** [..., 1, L] */
+  readonly valueScales: Tensor;
+}
+
+/** @param keys and values [..., L, D] */
+export function attendedRows(keys: RoundedRows, values: RoundedRows): AttendedRows {
+  return {
+    keys: swapLast(keys.values),
+    keyScales: swapLast(keys.scales),
+    values: values.values,
+    valueScales: swapLast(values.scales),
+  };
+}
+
+/** How much of each value a query takes, in two digits (X3); 0 where a score is masked. */
 export interface EightBitShares {
-  /** [..., 2*R, L] uint8, the first digit of each query, then the second (X3); 0 where a score is masked. */
-  readonly digits: Tensor;
-  /** [..., R, 1] what a unit of the second digit stands for. */
+  /** [..., R, L] rounded; a unit is {@link DIGIT} units of the second digit */
+  readonly first: Tensor;
+  /** [..., R, L] rounded: what the first digit leaves */
+  readonly second: Tensor;
+  /** [..., R, 1] what a unit of the second digit stands for */
   readonly unit: Tensor;
 }
 
@@ -92,27 +114,20 @@ export interface EightBitShares {
  * @param rounding {@link summedRounding} of the rows of scores
  */
 export function eightBitShares(scores: Tensor, valueScales: Tensor, rounding: Tensor): EightBitShares {
-  const { graph } = scores;
   const below = Sub(scores, ReduceMax(scores, { axes: [-1] }));
   const exponentials = Exp(Max(below, SMALLEST_EXPONENT));
   const total = ReduceSum(roundBy(exponentials, rounding), { axes: [-1] });
   const factors = Mul(exponentials, valueScales);
   const largest = Max(ReduceMax(factors, { axes: [-1] }), SMALLEST_FACTOR);
-  const inDigits = Mul(factors, Div(LARGEST_FACTOR / DIGIT, largest));
-  const whole = Floor(inDigits);
-  const zero = graph.scalar("uint8", 0);
-  const rest = QuantizeLinear(Sub(inDigits, whole), graph.scalar("float32", 1 / DIGIT), zero, 0);
-  const digits = Concat([Cast(whole, "uint8"), rest], scores.shape.length - 2);
-  return { digits, unit: Div(Mul(largest, 1 / LARGEST_FACTOR), total) };
+  const inDigits = Mul(factors, Div(LARGEST_QUANTIZED, largest));
+  const first = toWhole(inDigits, 1);
+  const second = toWhole(Sub(inDigits, fromWhole(first)), 1 / DIGIT);
+  return { first, second, unit: Div(Mul(largest, 1 / (LARGEST_QUANTIZED * DIGIT)), total) };
 }
 
-/** Sums of values by both digits. @param digits [..., N, L] @param values [..., L, D] rounded @returns int32 [..., N, D] */
+/** Sums of rounded values by both digits [..., 2*R, L], first those by the first digits. @returns int32 [..., 2*R, D] */
 export function valueSums(digits: Tensor, values: Tensor): Tensor {
-  const { graph } = values;
-  return MatMulInteger(
-    { values: digits, zeroPoint: graph.scalar("uint8", 0) },
-    { values, zeroPoint: zeroOf(graph, values.dtype as EightBitType) },
-  );
+  return MatMulInteger(operand(digits), operand(values));
 }
 
 /** What queries mix, of the sums by their digits. @param sums int32 [..., 2*R, D] @param unit [..., R, 1] @returns [..., R, D] */
@@ -140,21 +155,32 @@ export function eightBitAttention(
   rounding: Tensor,
 ): Tensor {
   const queries = roundQueries(rows, toGroups(q, Number(keys.values.shape[1])));
-  return fromGroups(attendRounded(queries, keys, values, bias, rounding), q);
+  return fromGroups(attendRounded(queries, attendedRows(keys, values), bias, rounding), q);
 }
 
-/** The same for queries [..., R, D], keys and values [..., L, D]. @param bias [..., R, L] @returns [..., R, D] */
+/** The same for queries [..., R, D]. @param bias [..., R, L] @returns [..., R, D] */
 export function attendRounded(
   queries: RoundedRows,
-  keys: RoundedRows,
-  values: RoundedRows,
+  { keys, keyScales, values, valueScales }: AttendedRows,
   bias: Tensor,
   rounding: Tensor,
 ): Tensor {
-  const products = keyProducts(queries.values, swapLast(keys.values), swapLast(keys.scales));
-  const scores = Add(Mul(products, queries.scales), bias);
-  const { digits, unit } = eightBitShares(scores, swapLast(values.scales), rounding);
-  return mixedValues(valueSums(digits, values.values), unit);
+  const scores = Add(Mul(keyProducts(queries.values, keys, keyScales), queries.scales), bias);
+  const { first, second, unit } = eightBitShares(scores, valueScales, rounding);
+  // The same numbers as `mixedValues` has, without its passes: a product that is scaled adds up whole numbers, too.
+  const sumsBy = (digit: Tensor, scale: number) =>
+    MatMulIntegerToFloat(operand(digit, digit.graph.scalar("float32", scale)), operand(values));
+  return Mul(Add(sumsBy(first, DIGIT), sumsBy(second, 1)), unit);
+}
+
+/** Rounds to whole multiples of a unit. */
+function toWhole(x: Tensor, unit: number): Tensor {
+  return QuantizeLinear(x, x.graph.scalar("float32", unit), zeroOf(x.graph, LEFT_TYPE), 0);
+}
+
+/** The whole numbers as float32. */
+function fromWhole(x: Tensor): Tensor {
+  return DequantizeLinear(x, x.graph.scalar("float32", 1), zeroOf(x.graph, LEFT_TYPE), 0);
 }
 
 /** Rounds to multiples of a unit, a power of two. @param rounding {@link TO_WHOLE} units */

@@ -47,7 +47,7 @@ import { RowRounding } from "../quantization/row-rounding.ts";
 import type { Attend } from "../transformer.ts";
 import { MASKED_SCORE } from "./attention.ts";
 import { contextInputs, type Queries } from "./cached-attention.ts";
-import { attendRounded, roundQueries, summedRounding } from "./eight-bit-attention.ts";
+import { attendedRows, attendRounded, roundQueries, summedRounding } from "./eight-bit-attention.ts";
 
 /** Number of consecutive positions whose rows are adjacent in a pool. Gathering row by row takes three times as long. */
 export const PAGE_ROWS = 16;
@@ -101,7 +101,7 @@ export function pooledAttend(
   const attendTo = (q: Tensor, keys: Tensor, values: Tensor): Tensor => {
     if (eightBits !== undefined && rounding_SQ1 !== undefined) {
       const [k, v] = [rows.round(keys, eightBits), rows.round(values, eightBits)];
-      return attendRounded(roundQueries(rows, q), k, v, bias_SQL, rounding_SQ1);
+      return attendRounded(roundQueries(rows, q), attendedRows(k, v), bias_SQL, rounding_SQ1);
     }
     const scores = FusedMatMul(q, keys, { transB: true, alpha: 1 / Math.sqrt(headDim) });
     return MatMul(Softmax(Add(scores, bias_SQL)), values);

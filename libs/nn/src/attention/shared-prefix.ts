@@ -9,8 +9,8 @@
  *
  *   sharedKeys.0, ...                   the rows of prefixes [P, G, K, D] (slot-rows.ts); rows after a prefix are masked and must be finite
  *   prefixSequences [P, M]              the sequences of each prefix, int32; what is too much repeats any sequence
- *   sequencePrefixes [S]                the prefix of each sequence, int32; one without a prefix is a member of any, whose rows it masks
- *   sequenceMembers [S]                 which of the M sequences of its prefix it is, int32; several that mask its rows may be the same
+ *   sequencePrefixes [S]                the prefix of each sequence, int32; without one any, whose rows the caller masks
+ *   sequenceMembers [S]                 which of the M sequences of its prefix it is, int32; without one any
  *   sharedRows [S]                      the rows of its prefix, int32; 0 without one
  */
 import {
@@ -44,7 +44,7 @@ export interface SharedPrefixes {
   /** @param queries [S, 1, R, 1] any tensor */
   queriesOf(queries: Tensor): SharedQueries;
   /**
-   * The product of each sequence's rows with its prefix.
+   * The product of each sequence's rows with its prefix; without one, that of another sequence.
    * @param x [S, G, R, ...]
    * @param multiply the product with all rows of a prefix [P, G, M*R, ...]
    */

@@ -60,7 +60,7 @@ export interface SlotTokens {
 }
 
 /** The tokens that attend, one or more of each sequence, with what they share in all layers. */
-export interface SlotReaders {
+interface SlotReaders {
   /** Number of queries of a sequence, and of rows in its products. */
   readonly queries: Dim;
   readonly rows: Dim;

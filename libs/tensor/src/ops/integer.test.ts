@@ -4,7 +4,7 @@ import { exactEightBitType } from "../eight-bit-type.ts";
 import { ShapeError } from "../errors.ts";
 import { Graph } from "../graph.ts";
 import { GraphSession } from "../session.ts";
-import { MatMulInteger, MatMulIntegerToFloat, QuantizeLinear } from "./integer.ts";
+import { DequantizeLinear, MatMulInteger, MatMulIntegerToFloat, QuantizeLinear } from "./integer.ts";
 
 describe("QuantizeLinear()", () => {
   test("rounds each row by its own scale, halves to even, and saturates", async () => {
@@ -41,6 +41,30 @@ describe("QuantizeLinear()", () => {
     assert.throws(
       () => QuantizeLinear(x, two, graph.constant("int32", [0, 0]), 0),
       /must be uint8 or int8, but is int32/,
+    );
+  });
+});
+
+describe("DequantizeLinear()", () => {
+  test("multiplies each row by its own scale, from its zero point", async () => {
+    const graph = new Graph("dequantize");
+    const x = graph.input("x", "uint8", [2, 3]);
+    const scale = graph.constant("float32", [1, 0.5]);
+    graph.output("y", DequantizeLinear(x, scale, graph.constant("uint8", [128, 128]), 0));
+    const session = await GraphSession.create(graph);
+    const data = Uint8Array.of(0, 128, 255, 0, 129, 255);
+    const { y } = await session.run({ x: { dtype: "uint8", data, shape: [2, 3] } });
+    await session.release();
+    assert.deepEqual(Array.from(y!.data, Number), [-128, 0, 127, -64, 0.5, 63.5]);
+  });
+
+  test("refuses a zero point of another type", () => {
+    const graph = new Graph("dequantize");
+    const x = graph.input("x", "uint8", [2]);
+    const zero = graph.scalar("int8", 0);
+    assert.throws(
+      () => DequantizeLinear(x, graph.scalar("float32", 1), zero, 0),
+      /must be uint8, but is int8/,
     );
   });
 });

@@ -17,18 +17,34 @@ import { checkMatMulShape } from "./linalg.ts";
  * @param zeroPoint uint8 or int8, in the shape of the scale.
  */
 export function QuantizeLinear(x: Tensor, scale: Tensor, zeroPoint: Tensor, axis: number): Tensor {
-  const at = checkAxis("QuantizeLinear", axis, x.shape.length);
-  const isFitting = scale.shape.length === 0 || sameShape(scale.shape, [x.shape[at]!]);
-  if (!isFitting || !sameShape(scale.shape, zeroPoint.shape) || scale.dtype !== x.dtype) {
-    const rule = `scale and zero point of ${formatShape(x.shape)} must be single numbers or have the size of axis ${at}`;
-    const found = `${scale.dtype}${formatShape(scale.shape)} and ${formatShape(zeroPoint.shape)}`;
-    throw new ShapeError("QuantizeLinear", `${rule}, but are ${found}`);
-  }
+  const at = checkScales("QuantizeLinear", x, scale, zeroPoint, axis);
   const { dtype } = zeroPoint;
   if (dtype !== "uint8" && dtype !== "int8")
     throw new ShapeError("QuantizeLinear", `the zero point must be uint8 or int8, but is ${dtype}`);
   return x.graph.emit("QuantizeLinear", [x, scale, zeroPoint], { axis: at }, [{ dtype, shape: x.shape }])
     .outputs[0]!;
+}
+
+/** The reverse of {@link QuantizeLinear}: (x - zeroPoint) * scale, for x of the type of the zero point. @returns float32 */
+export function DequantizeLinear(x: Tensor, scale: Tensor, zeroPoint: Tensor, axis: number): Tensor {
+  const at = checkScales("DequantizeLinear", x, scale, zeroPoint, axis);
+  if (x.dtype !== zeroPoint.dtype)
+    throw new ShapeError("DequantizeLinear", `the zero point must be ${x.dtype}, but is ${zeroPoint.dtype}`);
+  const { shape } = x;
+  return x.graph.emit("DequantizeLinear", [x, scale, zeroPoint], { axis: at }, [{ dtype: "float32", shape }])
+    .outputs[0]!;
+}
+
+/** @returns the axis, counted from the first one. */
+function checkScales(operator: string, x: Tensor, scale: Tensor, zeroPoint: Tensor, axis: number): number {
+  const at = checkAxis(operator, axis, x.shape.length);
+  const isFitting = scale.shape.length === 0 || sameShape(scale.shape, [x.shape[at]!]);
+  if (!isFitting || !sameShape(scale.shape, zeroPoint.shape) || scale.dtype !== "float32") {
+    const rule = `scale and zero point of ${formatShape(x.shape)} must be single numbers or have the size of axis ${at}`;
+    const found = `${scale.dtype}${formatShape(scale.shape)} and ${formatShape(zeroPoint.shape)}`;
+    throw new ShapeError(operator, `${rule}, but are ${found}`);
+  }
+  return at;
 }
 
 /** A tensor of eight-bit numbers q, which stands for scale * (q - zeroPoint). */

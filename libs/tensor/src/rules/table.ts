@@ -47,6 +47,7 @@ export const GRADIENT_RULES: { readonly [P in PrimitiveName]: GradientRule<P> } 
   FusedMatMul: fusedMatMulRule,
   Gemm: gemmRule,
   QuantizeLinear: stopRule,
+  DequantizeLinear: stopRule,
   MatMulInteger: stopRule,
   MatMulIntegerToFloat: stopRule,
   ReduceSum: reduceSumRule,
@@ -72,4 +73,5 @@ export const GRADIENT_RULES: { readonly [P in PrimitiveName]: GradientRule<P> } 
   SimplifiedLayerNormalization: simplifiedLayerNormalizationRule,
   QuickGelu: elementwise.quickGeluRule,
   RotaryEmbedding: rotaryEmbeddingRule,
+  If: stopRule,
 };

@@ -148,17 +148,12 @@ export class SlotContexts {
     for (const { place, prefix } of found)
       if (prefix !== undefined) sharing.set(prefix, [...(sharing.get(prefix) ?? []), place]);
     const prefixPlaces = this.#bringPrefixes(buffers, [...sharing.keys()]);
-    // A sequence without a prefix masks all rows of the first one. One such sequence is a member for all of them: it finds nothing there.
-    const others = found.filter(({ prefix }) => prefix === undefined).map(({ place }) => place);
-    const most = Math.max(0, ...[...sharing.values()].map(({ length }) => length));
-    const members = others.length > 0 ? most + 1 : most;
+    const members = Math.max(1, ...[...sharing.values()].map(({ length }) => length));
     const prefixSequences = buffers.indices("prefixSequences", [Math.max(1, sharing.size), members]).fill(0);
     const perSequence = (name: string) => buffers.indices(name, [found.length]).fill(0);
     const sequencePrefixes = perSequence("sequencePrefixes");
     const sequenceMembers = perSequence("sequenceMembers");
     const sharedRows = perSequence("sharedRows");
-    if (others.length > 0) prefixSequences[most] = others[0]!;
-    for (const place of others) sequenceMembers[place] = most;
     for (const [index, [{ start }, places]] of [...sharing].entries()) {
       const at = prefixPlaces[index]!;
       for (const [member, place] of places.entries()) {
