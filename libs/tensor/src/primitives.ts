@@ -6,8 +6,6 @@
  * are input tensors in ONNX (axes, shapes, split sizes) are inputs here too.
  */
 
-import type { Branch } from "./graph.ts";
-
 /** Attributes by primitive. */
 export interface Primitives {
   // Element-wise, one input.
@@ -75,8 +73,8 @@ export interface Primitives {
   SimplifiedLayerNormalization: { axis: number; epsilon: number; stash_type: number };
   QuickGelu: { alpha: number };
   RotaryEmbedding: { num_heads: number };
-  // Control.
-  If: { then_branch: Branch; else_branch: Branch };
+  // Control. The attributes are a `Branch` each (graph.ts).
+  If: { then_branch: object; else_branch: object };
 }
 
 /** Name of a primitive. */
