@@ -80,7 +80,7 @@ export function buildDecodeGraph(
   const positionIds = graph.input("positionIds", "int32", [1, "tokens"]);
   const lastTokens = graph.input("lastTokens", "int32", ["sequences"]);
   const wantedSequences = graph.input("wantedSequences", "int32", ["wanted"]);
-  const queries = declareQueries(graph, spec.headDim);
+  const queries = declareQueries(graph);
   const pooled: { readonly keys: Tensor[]; readonly values: Tensor[] } = { keys: [], values: [] };
   const attend =
     layout === "slots"

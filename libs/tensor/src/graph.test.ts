@@ -5,7 +5,18 @@ import { ModelProtoSchema } from "@hone/onnx-proto";
 import { GraphError, ShapeError } from "./errors.ts";
 import { gradients } from "./gradients.ts";
 import { Graph } from "./graph.ts";
-import { Add, After, Cast, Exp, MatMul, Mul, ReduceSum, Reshape, ReshapeLike } from "./index.ts";
+import {
+  Add,
+  After,
+  Cast,
+  Exp,
+  MatMul,
+  Mul,
+  ReduceSum,
+  Reshape,
+  ReshapeAssuming,
+  ReshapeLike,
+} from "./index.ts";
 import { neededNodes, serialize } from "./serialize.ts";
 
 describe("Graph", () => {
@@ -47,6 +58,15 @@ describe("Graph", () => {
     const product = Exp(flat);
     assert.throws(() => Reshape(product, ["b", "t", 6]), /ReshapeLike/);
     assert.deepEqual(ReshapeLike(product, x).shape, ["b", "t", 6]);
+  });
+
+  test("ReshapeAssuming() gives a symbolic size another name", () => {
+    const g = new Graph("g");
+    const x = g.input("x", "float32", [1, "tokens", 6]);
+    assert.throws(() => Reshape(x, ["sequences", 2, 3]), ShapeError);
+    assert.deepEqual(ReshapeAssuming(x, ["sequences", 2, 3]).shape, ["sequences", 2, 3]);
+    assert.throws(() => ReshapeAssuming(x, ["sequences", 2, 2]), /must stay the same/);
+    assert.throws(() => ReshapeAssuming(x, ["sequences", "heads", 6]), /one size must be symbolic/);
   });
 
   test("a reshape of a reshape views the source, except through After()", () => {

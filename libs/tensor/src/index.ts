@@ -71,6 +71,7 @@ export {
   ExpandLike,
   RangeAlong,
   Reshape,
+  ReshapeAssuming,
   ReshapeLike,
   Shape,
   Slice,

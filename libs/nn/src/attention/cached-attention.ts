@@ -27,15 +27,16 @@ export interface Queries {
  *   queryTokens [S, Q]     index of each query's new token; padding repeats the sequence's last token
  *   tokenQueries [1, N]    index s * Q + q of each new token's query
  */
-export function declareQueries(graph: Graph, headDim: number): Queries {
+export function declareQueries(graph: Graph): Queries {
   const queryTokens = graph.input("queryTokens", "int32", ["sequences", "queries"]);
   const tokenQueries = graph.input("tokenQueries", "int32", [1, "tokens"]);
   const widthOf = (sizes: readonly Dim[]) => sizes.reduce<Dim>((a, b) => multiplyDims(a, b), 1);
   return {
     tokens: queryTokens,
     split(x, heads) {
-      const x_SQC = Gather(Reshape(x, ["tokens", widthOf([...heads, headDim])]), queryTokens);
-      return Reshape(x_SQC, ["sequences", "queries", ...heads, headDim]);
+      const sizes = [...heads, x.shape.at(-1)!];
+      const x_SQC = Gather(Reshape(x, ["tokens", widthOf(sizes)]), queryTokens);
+      return Reshape(x_SQC, ["sequences", "queries", ...sizes]);
     },
     join(x) {
       const rows = multiplyDims("sequences", "queries");

@@ -63,10 +63,9 @@ export function summedRounding(positions: Tensor): Tensor {
   return Mul(nearPowerOfTwo(Max(seen, 2)), TO_SUMMED);
 }
 
-/** Rounds queries [..., R, D]; their scales include 1 / sqrt(D). */
+/** Rounds queries [..., D]. */
 export function roundQueries(rows: RowRounding, q: Tensor): RoundedRows {
-  const { values, scales } = rows.round(q, LEFT_TYPE);
-  return { values, scales: Mul(scales, 1 / Math.sqrt(Number(q.shape.at(-1)))) };
+  return rows.round(q, LEFT_TYPE);
 }
 
 /**
@@ -74,7 +73,8 @@ export function roundQueries(rows: RowRounding, q: Tensor): RoundedRows {
  * @param queries [..., R, D] rounded @param keys [..., D, L] rounded @param scales of the keys [..., 1, L] @returns [..., R, L]
  */
 export function keyProducts(queries: Tensor, keys: Tensor, scales: Tensor): Tensor {
-  return MatMulIntegerToFloat(operand(queries), operand(keys, scales));
+  const factor = queries.graph.scalar("float32", 1 / Math.sqrt(Number(queries.shape.at(-1))));
+  return MatMulIntegerToFloat(operand(queries, factor), operand(keys, scales));
 }
 
 /** Rows that queries attend to. */

@@ -23,6 +23,7 @@ import {
   Concat,
   type Dim,
   type EightBitType,
+  Equal,
   Gather,
   type Graph,
   Greater,
@@ -34,6 +35,8 @@ import {
   RangeAlong,
   ReduceMax,
   Reshape,
+  ReshapeAssuming,
+  Shape,
   SplitLike,
   Sub,
   sizesAlong,
@@ -66,16 +69,24 @@ interface Readers {
   /** Number of queries of a sequence, and of rows in its products. */
   readonly queries: Dim;
   readonly rows: Dim;
-  /** By the first part that is read; of all parts from this one on, `bias` of a row of scores [S, 1, rows, ...]. */
-  readonly biases: readonly Tensor[];
-  /** By part, a tensor whose fourth axis has its size; and the sizes as `biases`. */
-  readonly likes: readonly Tensor[];
-  readonly sizes: readonly Tensor[];
+  /** [S, 1, rows, 1] the position of each row's token */
+  readonly positions: Tensor;
+  /** `bias` of the parts that are stored, shared and own, [S, 1, rows, ...] */
+  readonly stored: readonly [Tensor, Tensor];
   /** [S, 1, rows, 1] `summedRounding` */
   readonly rounding: Tensor;
   readonly shared: SharedQueries;
   /** The same for both digits of each query. */
   readonly sharedDigits: SharedQueries;
+}
+
+/** What readers see of all parts, which are in the order shared, own, new. */
+interface Sight extends Readers {
+  /** By part, `bias` [S, 1, rows, ...]. */
+  readonly parts: readonly Tensor[];
+  /** By the first part that is read: `bias` of all parts from this one on, and their sizes. */
+  readonly biases: readonly Tensor[];
+  readonly sizes: readonly Tensor[];
 }
 
 /** A part of the contexts: L rows of each sequence. */
@@ -86,6 +97,13 @@ interface Part {
   valueScales(): Tensor;
   /** `valueSums` of digits: [S, G, 2*R, L] -> [S, G, 2*R, D] */
   sums(digits: Tensor): Tensor;
+}
+
+/** The rounded rows of a layer's new tokens [1, N, heads, D], those of queries [1, S, heads, D] in the last layer. */
+interface NewRows {
+  readonly queries: RoundedRows;
+  readonly keys: RoundedRows;
+  readonly values: RoundedRows;
 }
 
 /** Outputs the new rows of each layer, too: [N, G*D] or [N, G] each. */
@@ -103,9 +121,14 @@ export function eightBitSlotAttend(
   const prefixes = sharedPrefixes(graph, spec);
   const position_N = Reshape(positionIds, ["tokens"]);
   const rounding = new RowRounding(graph);
-  const hasAny = (rows_S: Tensor) => Greater(ReduceMax(rows_S, { keepDims: false }), 0);
-  const [hasShared, hasOwn] = [hasAny(prefixes.rows), hasAny(contextRows)];
-  const isSharing_S111 = Reshape(Greater(prefixes.rows, 0), ["sequences", 1, 1, 1]);
+  const largest = (x: Tensor) => ReduceMax(x, { keepDims: false });
+  const [hasShared, hasOwn] = [prefixes.rows, contextRows].map((rows_S) => Greater(largest(rows_S), 0));
+  const isDecoding = Equal(largest(Shape(queriesOf.tokens, 1, 2)), 1);
+  const perSequence = (x_S: Tensor) => Reshape(x_S, ["sequences", 1, 1, 1]);
+  const isSharing_S111 = perSequence(Greater(prefixes.rows, 0));
+  const biasOf = (isSeen: Tensor) =>
+    Where(isSeen, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
+  const placesIn = (valueScales: Tensor) => Cast(RangeAlong(valueScales, 3), "int32");
 
   /** Slots of a layer; keys are in blocks [..., B, D, W], and their scales [..., B, 1, W]. @param count of slots */
   function storedRows(kind: "context" | "shared", count: string, layer: number): AttendedRows {
@@ -125,59 +148,88 @@ export function eightBitSlotAttend(
     };
   }
 
-  /** The new rows [1, N, G, D] of each sequence, which are outputs as well; padding repeats the last one. */
-  function freshRows(layer: number, keys: RoundedRows, values: RoundedRows): AttendedRows {
-    const fresh = (name: SlotRowName, rows: Tensor, order: number[]) => {
-      const row = Reshape(rows, ["tokens", multiplyDims(groups, rows.shape.at(-1)!)]);
-      graph.output(slotTensor("new", name, layer), row);
-      const rows_SQGD = Reshape(Gather(row, queriesOf.tokens), [
-        "sequences",
-        "queries",
-        groups,
-        rows.shape.at(-1)!,
-      ]);
-      return Transpose(rows_SQGD, order);
-    };
+  function outputRows(layer: number, { keys, values }: NewRows): void {
+    const output = (name: SlotRowName, rows: Tensor) =>
+      graph.output(
+        slotTensor("new", name, layer),
+        Reshape(rows, ["tokens", multiplyDims(groups, rows.shape.at(-1)!)]),
+      );
+    output("Keys", keys.values);
+    output("KeyScales", keys.scales);
+    output("Values", values.values);
+    output("ValueScales", values.scales);
+  }
+
+  /** The new rows of each sequence; padding repeats the last one. */
+  function newRows({ keys, values }: NewRows): AttendedRows {
+    const arrange = (rows: Tensor, order: number[]) => Transpose(queriesOf.split(rows, [groups]), order);
     return {
-      keys: fresh("Keys", keys.values, [0, 2, 3, 1]),
-      keyScales: fresh("KeyScales", keys.scales, [0, 2, 3, 1]),
-      values: fresh("Values", values.values, [0, 2, 1, 3]),
-      valueScales: fresh("ValueScales", values.scales, [0, 2, 3, 1]),
+      keys: arrange(keys.values, [0, 2, 3, 1]),
+      keyScales: arrange(keys.scales, [0, 2, 3, 1]),
+      values: arrange(values.values, [0, 2, 1, 3]),
+      valueScales: arrange(values.scales, [0, 2, 3, 1]),
     };
   }
 
-  /** @param positions of the queries [S, queries] @param parts in their order: shared, own, new */
-  function readersOf(positions: Tensor, queries: Dim, parts: readonly AttendedRows[]): Readers {
+  /** The same where each sequence has one token, in the order of the sequences. */
+  function newRow({ keys, values }: NewRows): AttendedRows {
+    const arrange = (rows: Tensor, shape: number[]) => ReshapeAssuming(rows, ["sequences", groups, ...shape]);
+    return {
+      keys: arrange(keys.values, [headDim, 1]),
+      keyScales: arrange(keys.scales, [1, 1]),
+      values: arrange(values.values, [1, headDim]),
+      valueScales: arrange(values.scales, [1, 1]),
+    };
+  }
+
+  /** Queries [S, G, R, ...] of sequences that have one each. */
+  const oneQuery = (rows: Tensor) =>
+    ReshapeAssuming(rows, ["sequences", groups, repeats, rows.shape.at(-1)!]);
+  /** Queries of all new tokens. */
+  const allQueries = (rows: Tensor) =>
+    Reshape(Transpose(queriesOf.split(rows, [groups, repeats]), [0, 2, 1, 3, 4]), [
+      "sequences",
+      groups,
+      multiplyDims("queries", repeats),
+      rows.shape.at(-1)!,
+    ]);
+  const eachOf = ({ values, scales }: RoundedRows, arrange: (rows: Tensor) => Tensor): RoundedRows => ({
+    values: arrange(values),
+    scales: arrange(scales),
+  });
+
+  /** @param positions of the queries [S, queries] */
+  function readersOf(positions: Tensor, queries: Dim, shared: AttendedRows, own: AttendedRows): Readers {
     const rows = multiplyDims(queries, repeats);
     const perHead = Add(Unsqueeze(positions, [2]), graph.constant("int32", new Array(repeats).fill(0)));
     const position_S1R1 = Reshape(perHead, ["sequences", 1, rows, 1]);
-    const perSequence = (x_S: Tensor) => Reshape(x_S, ["sequences", 1, 1, 1]);
     const inAll = (x_S: Tensor) => Add(perSequence(x_S), Sub(position_S1R1, position_S1R1));
-    const places = parts.map(({ valueScales }) => Cast(RangeAlong(valueScales, 3), "int32"));
-    const likes = [
-      Less(places[0]!, inAll(prefixes.rows)),
-      Less(places[1]!, inAll(contextRows)),
-      LessOrEqual(places[2]!, Sub(position_S1R1, perSequence(contextEnds))),
-    ].map((isSeen) => Where(isSeen, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE)));
+    const storedBias = (part: AttendedRows, rows_S: Tensor) =>
+      biasOf(Less(placesIn(part.valueScales), inAll(rows_S)));
     return {
       queries,
       rows,
-      biases: likes.map((_, first) => Concat(likes.slice(first), 3)),
-      likes,
-      sizes: likes.map((_, first) => sizesAlong(likes.slice(first), 3)),
+      positions: position_S1R1,
+      stored: [storedBias(shared, prefixes.rows), storedBias(own, contextRows)],
       rounding: summedRounding(position_S1R1),
       shared: prefixes.queriesOf(position_S1R1),
       sharedDigits: prefixes.queriesOf(Concat([position_S1R1, position_S1R1], 2)),
     };
   }
 
+  function sightOf(readers: Readers, places: Tensor): Sight {
+    const isSeen = LessOrEqual(places, Sub(readers.positions, perSequence(contextEnds)));
+    const parts = [...readers.stored, biasOf(isSeen)];
+    return {
+      ...readers,
+      parts,
+      biases: parts.map((_, first) => Concat(parts.slice(first), 3)),
+      sizes: parts.map((_, first) => sizesAlong(parts.slice(first), 3)),
+    };
+  }
+
   /** `attendRounded` over the last parts. @param first of them */
-  function attendParts(
-    queries: RoundedRows,
-    parts: readonly Part[],
-    first: number,
-    readers: Readers,
-  ): Tensor {
+  function attendParts(queries: RoundedRows, parts: readonly Part[], first: number, sight: Sight): Tensor {
     const read = parts.slice(first);
     const products = Concat(
       read.map((part) => part.products(queries.values)),
@@ -187,10 +239,10 @@ export function eightBitSlotAttend(
       read.map((part) => part.valueScales()),
       3,
     );
-    const scores = Add(Mul(products, queries.scales), readers.biases[first]!);
-    const shares = eightBitShares(scores, valueScales, readers.rounding);
+    const scores = Add(Mul(products, queries.scales), sight.biases[first]!);
+    const shares = eightBitShares(scores, valueScales, sight.rounding);
     const digits = Concat([shares.first, shares.second], 2);
-    const byPart = SplitLike(digits, readers.likes.slice(first), 3, readers.sizes[first]);
+    const byPart = SplitLike(digits, sight.parts.slice(first), 3, sight.sizes[first]);
     const sums = read.map((part, at) => part.sums(byPart[at]!));
     return mixedValues(
       sums.reduce((a, b) => Add(a, b)),
@@ -198,46 +250,84 @@ export function eightBitSlotAttend(
     );
   }
 
-  let readers: Readers | undefined;
+  let sights: { readonly all: Sight; readonly last: Sight; readonly decoding: Sight } | undefined;
   return function attendSlots(layer, q, k, v) {
     const shared = storedRows("shared", "prefixes", layer);
     const own = storedRows("context", "sequences", layer);
-    const fresh = freshRows(layer, rounding.round(k, type), rounding.round(v, type));
+    const rows: NewRows = {
+      queries: roundQueries(rounding, q),
+      keys: rounding.round(k, type),
+      values: rounding.round(v, type),
+    };
+    outputRows(layer, rows);
+    const partsOf = (fresh: AttendedRows, { shared: queries, sharedDigits }: Sight): Part[] => {
+      const sumsOf = (digits: Tensor) =>
+        prefixes.each(digits, sharedDigits, (all) => valueSums(all, shared.values));
+      return [
+        {
+          products: (x) => prefixes.each(x, queries, (all) => blockProducts(all, shared)),
+          valueScales: () => prefixes.toSequences(shared.valueScales),
+          sums: (digits) => Where(isSharing_S111, sumsOf(digits), 0),
+        },
+        partOf(own, blockProducts),
+        partOf(fresh, (x, { keys, keyScales }) => keyProducts(x, keys, keyScales)),
+      ];
+    };
     const isLast = layer === spec.numLayers - 1;
-    const lengths = [shared, own, fresh];
-    if (isLast) readers = readersOf(Unsqueeze(Gather(position_N, lastTokens), [1]), 1, lengths);
-    readers ??= readersOf(Gather(position_N, queriesOf.tokens), "queries", lengths);
-    const known = readers;
-    const { queries, rows, biases } = known;
-    const sharedSums = (digits: Tensor) =>
-      prefixes.each(digits, known.sharedDigits, (all) => valueSums(all, shared.values));
-    const parts: Part[] = [
-      {
-        products: (x) => prefixes.each(x, known.shared, (all) => blockProducts(all, shared)),
-        valueScales: () => prefixes.toSequences(shared.valueScales),
-        sums: (digits) => Where(isSharing_S111, sharedSums(digits), 0),
-      },
-      partOf(own, blockProducts),
-      partOf(fresh, (x, { keys, keyScales }) => keyProducts(x, keys, keyScales)),
-    ];
-    const q_SGQRD = isLast
-      ? Reshape(q, ["sequences", groups, 1, repeats, headDim])
-      : Transpose(queriesOf.split(q, [groups, repeats]), [0, 2, 1, 3, 4]);
-    const rounded = roundQueries(rounding, Reshape(q_SGQRD, ["sequences", groups, rows, headDim]));
-    const [mixed] = If(
-      hasShared,
-      () => [attendParts(rounded, parts, 0, known)],
-      () =>
-        If(
-          hasOwn,
-          () => [attendParts(rounded, parts, 1, known)],
-          () => [attendRounded(rounded, fresh, biases[2]!, known.rounding)],
-        ),
-    );
-    if (isLast) return Reshape(mixed!, [1, "sequences", numHeads * headDim]);
-    const mixed_SGQRD = Reshape(mixed!, ["sequences", groups, queries, repeats, headDim]);
-    return queriesOf.join(Transpose(mixed_SGQRD, [0, 2, 1, 3, 4]));
+    sights ??= sightsOf(shared, own);
+    const { all, last, decoding } = sights;
+
+    /** What queries [S, G, R, D] mix of the parts that the run needs. @param leastParts of them */
+    function attendNeeded(
+      queries: RoundedRows,
+      fresh: AttendedRows,
+      sight: Sight,
+      leastParts: 1 | 2,
+    ): Tensor {
+      const parts = partsOf(fresh, sight);
+      const withOwn = () => attendParts(queries, parts, 1, sight);
+      const withoutShared = () =>
+        leastParts === 2
+          ? withOwn()
+          : If(
+              hasOwn!,
+              () => [withOwn()],
+              () => [attendRounded(queries, fresh, sight.biases[2]!, sight.rounding)],
+            )[0]!;
+      return If(
+        hasShared!,
+        () => [attendParts(queries, parts, 0, sight)],
+        () => [withoutShared()],
+      )[0]!;
+    }
+
+    const joinOne = (mixed: Tensor) =>
+      ReshapeAssuming(mixed, [1, isLast ? "sequences" : "tokens", numHeads * headDim]);
+    function attendAll(): Tensor {
+      const [arrange, sight] = isLast ? [oneQuery, last] : [allQueries, all];
+      const mixed = attendNeeded(eachOf(rows.queries, arrange), newRows(rows), sight, 1);
+      if (isLast) return joinOne(mixed);
+      const mixed_SGQRD = Reshape(mixed, ["sequences", groups, "queries", repeats, headDim]);
+      return queriesOf.join(Transpose(mixed_SGQRD, [0, 2, 1, 3, 4]));
+    }
+    return If(
+      isDecoding,
+      () => [joinOne(attendNeeded(eachOf(rows.queries, oneQuery), newRow(rows), decoding, 2))],
+      () => [attendAll()],
+    )[0]!;
   };
+
+  /** What queries see, where they are those of all new tokens, of the last tokens, and of single new tokens. */
+  function sightsOf(shared: AttendedRows, own: AttendedRows) {
+    const newPlaces = Cast(RangeAlong(queriesOf.tokens, 1), "int32");
+    const all = readersOf(Gather(position_N, queriesOf.tokens), "queries", shared, own);
+    const last = readersOf(Unsqueeze(Gather(position_N, lastTokens), [1]), 1, shared, own);
+    return {
+      all: sightOf(all, newPlaces),
+      last: sightOf(last, newPlaces),
+      decoding: sightOf(last, graph.constant("int32", [0])),
+    };
+  }
 }
 
 function partOf(rows: AttendedRows, multiply: (queries: Tensor, rows: AttendedRows) => Tensor): Part {

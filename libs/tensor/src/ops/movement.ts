@@ -36,9 +36,13 @@ export function Reshape(x: Tensor, target: readonly Dim[]): Tensor {
   return emitReshape(x, x.graph.constant("int64", values), shape);
 }
 
-/** The source of a reshape, unless its shape is read at run time, because {@link After} uses such reshapes to wait. */
-function reshapedFrom({ node }: Tensor): Tensor | undefined {
+/**
+ * The source of a reshape, unless its shape is read at run time, because {@link After} uses such reshapes to wait, or its sizes have other
+ * names ({@link ReshapeAssuming}).
+ */
+function reshapedFrom({ node, shape }: Tensor): Tensor | undefined {
   const [source, target] = node?.primitive === "Reshape" ? node.inputs : [];
+  if (source === undefined || elementCount(source.shape) !== elementCount(shape)) return undefined;
   return target?.node === undefined ? source : undefined;
 }
 
@@ -55,6 +59,22 @@ export function ReshapeLike(x: Tensor, like: Tensor): Tensor {
   }
   if (movingSizes(x.shape, like.shape) <= 1) return Reshape(x, like.shape);
   return emitReshape(x, Shape(like), like.shape);
+}
+
+/**
+ * The elements of `x` in a shape with one symbolic size, where sizes of different names are the same at run time, which the caller knows
+ * and the graph cannot see. A run in which they are not fails.
+ */
+export function ReshapeAssuming(x: Tensor, shape: TensorShape): Tensor {
+  const values = shape.map((dim) => (typeof dim === "number" ? dim : -1));
+  const numbers = (sizes: TensorShape) =>
+    sizes.reduce<number>((product, dim) => product * (typeof dim === "number" ? dim : 1), 1);
+  if (values.filter((size) => size === -1).length !== 1 || numbers(x.shape) !== numbers(shape)) {
+    const rule = "one size must be symbolic, and the product of the others must stay the same";
+    const change = `${formatShape(x.shape)} to ${formatShape(shape)}`;
+    throw new ShapeError("Reshape", `${rule}, so ${change} is impossible`);
+  }
+  return emitReshape(reshapedFrom(x) ?? x, x.graph.constant("int64", values), shape);
 }
 
 /**

@@ -34,6 +34,7 @@ import { FeedBuffers } from "./feed-buffers.ts";
 import { largeRunCost } from "./large-run-cost.ts";
 import { isLarge, runThreads } from "./run-threads.ts";
 import { SlotContexts } from "./slot-contexts.ts";
+import { firstTokensOf } from "./token-order.ts";
 
 export interface OnnxRunnerOptions {
   /** Most memory for K/V; only as much as needed is used. */
@@ -155,7 +156,8 @@ export class OnnxRunner implements PolicyRunner {
     if (contexts.layout === "slots") {
       ({ slots, places } = contexts.feed(this.#buffers, items));
     } else places = this.#feedPools(items, shape, contexts.pool);
-    this.#feedTokens(items, shape, places);
+    const firstTokens = firstTokensOf(items, places);
+    this.#feedTokens(items, shape, places, firstTokens);
     const isBlockEnough = items.every(({ wantsLogits, isFromAll }) => !wantsLogits || isFromAll);
     const outputs = [...this.#rowOutputs, ...(this.#hasMasses ? MASS_OUTPUTS : [])];
     if (!this.#hasMasses || !isBlockEnough) outputs.push("logits");
@@ -164,12 +166,9 @@ export class OnnxRunner implements PolicyRunner {
       this.#rowOutputs.map((name) => results[name]!.data),
       slots,
     );
-    const broken: number[] = [];
-    let token = 0;
-    for (const [index, item] of items.entries()) {
-      if (!keepRows(item, places[index]!, token, write)) broken.push(index);
-      token += item.count;
-    }
+    const broken = [...items.keys()].filter(
+      (index) => !keepRows(items[index]!, places[index]!, firstTokens[index]!, write),
+    );
     return {
       logits: results.logits?.data as Float32Array | undefined,
       masses: this.#hasMasses ? rowMasses(results) : undefined,
@@ -253,7 +252,12 @@ export class OnnxRunner implements PolicyRunner {
     return items.map((_, index) => index);
   }
 
-  #feedTokens(items: readonly RunItem[], shape: RunShape, places: readonly number[]): void {
+  #feedTokens(
+    items: readonly RunItem[],
+    shape: RunShape,
+    places: readonly number[],
+    firstTokens: readonly number[],
+  ): void {
     const { sequences, tokens, queries, wanted } = shape;
     const buffers = this.#buffers;
     const tokenIds = buffers.indices("tokenIds", [1, tokens]);
@@ -265,11 +269,11 @@ export class OnnxRunner implements PolicyRunner {
     const perRow = (name: string) => (this.#hasMasses ? buffers.floats(name, [1, wanted, 1]) : undefined);
     const inverseTemperatures = perRow("inverseTemperatures");
     const uniforms = perRow("uniforms");
-    let token = 0;
     let want = 0;
     for (const [index, item] of items.entries()) {
       const { tokenIds: ids, start, count, wantsLogits, temperature = 1, uniform = 0 } = item;
       const firstQuery = places[index]! * queries;
+      let token = firstTokens[index]!;
       for (let i = 0; i < count; i++, token++) {
         tokenIds[token] = ids[start + i]!;
         positionIds[token] = start + i;

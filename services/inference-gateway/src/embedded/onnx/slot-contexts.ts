@@ -16,6 +16,7 @@ import type { RunItem } from "../policy-runner.ts";
 import { ContextSlots, firstRow, type SlotPlace } from "./context-slots.ts";
 import type { FeedBuffers } from "./feed-buffers.ts";
 import type { Prefix } from "./shared-prefix.ts";
+import { firstTokensOf } from "./token-order.ts";
 
 /** The slots of a run, and the place of each of its items. */
 export interface RunSlots {
@@ -90,10 +91,10 @@ export class SlotContexts {
   ): void {
     const tokens = items.reduce((sum, { count }) => sum + count, 0);
     const tokenSequences = buffers.indices("tokenSequences", [tokens]);
-    let token = 0;
+    const firstTokens = firstTokensOf(items, places);
     for (const [index, { count }] of items.entries()) {
-      tokenSequences.fill(places[index]!, token, token + count);
-      token += count;
+      const first = firstTokens[index]!;
+      tokenSequences.fill(places[index]!, first, first + count);
     }
     const isJoined = !isDecoding(items);
     const joinedTokens = buffers.indices("joinedTokens", [isJoined ? tokens : 0]);
