@@ -13,6 +13,7 @@ import { declareQueries, type Queries } from "./attention/cached-attention.ts";
 import { eightBitSlotAttend } from "./attention/eight-bit-slots.ts";
 import { pooledAttend } from "./attention/pooled-attention.ts";
 import { type SlotTokens, slotAttend } from "./attention/slot-attention.ts";
+import { NewSlotRows } from "./attention/slot-rows.ts";
 import type { ModelSpec } from "./model/model-spec.ts";
 import { EMBEDDING, headParameter, layerOf, listParameters, type ParameterInfo } from "./model/parameters.ts";
 import { outputMasses } from "./probability-mass.ts";
@@ -63,8 +64,7 @@ export function fedParameters(
  *   wantedSequences [W]                   the sequences whose logits after their last token are wanted
  *
  * Outputs: logits [1, W, V]; the outputs of probability-mass.ts; and the new keys and values. Pooled: newKeyValues
- * [1, N, 2*layers*G*D], keys of layer 0, 1, ..., then values. Slots: an output for each row
- * of slot-rows.ts and layer, because concatenating so many values would cost more than separate outputs.
+ * [1, N, 2*layers*G*D], keys of layer 0, 1, ..., then values. Slots: the outputs of slot-rows.ts.
  */
 export function buildDecodeGraph(
   spec: ModelSpec,
@@ -82,9 +82,10 @@ export function buildDecodeGraph(
   const wantedSequences = graph.input("wantedSequences", "int32", ["wanted"]);
   const queries = declareQueries(graph);
   const pooled: { readonly keys: Tensor[]; readonly values: Tensor[] } = { keys: [], values: [] };
+  const newRows = new NewSlotRows();
   const attend =
     layout === "slots"
-      ? attendSlots(graph, spec, queries, { positionIds, lastTokens }, eightBits)
+      ? attendSlots(graph, spec, queries, { positionIds, lastTokens }, newRows, eightBits)
       : attendPools(graph, spec, queries, pooled, eightBits);
   const hidden = buildTransformer(graph, spec, {
     tokenIds,
@@ -99,6 +100,7 @@ export function buildDecodeGraph(
   const logits = buildHead(spec, Gather(last, wantedSequences, 1), weights, linear);
   graph.output("logits", logits);
   if (layout === "pooled") graph.output("newKeyValues", Concat([...pooled.keys, ...pooled.values], 2));
+  else newRows.output(graph);
   outputMasses(graph, logits, spec.vocabSize);
   return graph;
 }
@@ -108,11 +110,12 @@ function attendSlots(
   spec: ModelSpec,
   queries: Queries,
   tokens: SlotTokens,
+  newRows: NewSlotRows,
   eightBits: EightBitType | undefined,
 ): Attend {
   return eightBits === undefined
-    ? slotAttend(graph, spec, queries, tokens)
-    : eightBitSlotAttend(graph, spec, queries, tokens, eightBits);
+    ? slotAttend(graph, spec, queries, tokens, newRows)
+    : eightBitSlotAttend(graph, spec, queries, tokens, newRows, eightBits);
 }
 
 /** @param kept takes the new rows of each layer [1, N, G*D] */

@@ -13,6 +13,7 @@ export { CONTEXT_BUCKET, minQueries, PAGE_ROWS } from "./attention/pooled-attent
 export { rotaryFactor, rotaryFrequencies } from "./attention/rotary.ts";
 export {
   KEY_BLOCK,
+  newRowsTensor,
   type SlotKind,
   type SlotRow,
   type SlotRowName,

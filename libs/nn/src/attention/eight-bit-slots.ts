@@ -62,7 +62,7 @@ import {
 } from "./eight-bit-attention.ts";
 import { type SharedQueries, sharedPrefixes } from "./shared-prefix.ts";
 import type { SlotTokens } from "./slot-attention.ts";
-import { type SlotRowName, slotTensor } from "./slot-rows.ts";
+import { type NewSlotRows, type SlotRowName, slotTensor } from "./slot-rows.ts";
 
 /** The tokens that attend, one or more of each sequence, with what they share in all layers. */
 interface Readers {
@@ -106,12 +106,13 @@ interface NewRows {
   readonly values: RoundedRows;
 }
 
-/** Outputs the new rows of each layer, too: [N, G*D] or [N, G] each. */
+/** @param newRows takes the new rows of each layer */
 export function eightBitSlotAttend(
   graph: Graph,
   spec: ModelSpec,
   queriesOf: Queries,
   { positionIds, lastTokens }: SlotTokens,
+  newRows: NewSlotRows,
   type: EightBitType,
 ): Attend {
   const { numHeads, numKeyValueHeads: groups, headDim } = spec;
@@ -148,20 +149,8 @@ export function eightBitSlotAttend(
     };
   }
 
-  function outputRows(layer: number, { keys, values }: NewRows): void {
-    const output = (name: SlotRowName, rows: Tensor) =>
-      graph.output(
-        slotTensor("new", name, layer),
-        Reshape(rows, ["tokens", multiplyDims(groups, rows.shape.at(-1)!)]),
-      );
-    output("Keys", keys.values);
-    output("KeyScales", keys.scales);
-    output("Values", values.values);
-    output("ValueScales", values.scales);
-  }
-
   /** The new rows of each sequence; padding repeats the last one. */
-  function newRows({ keys, values }: NewRows): AttendedRows {
+  function freshRows({ keys, values }: NewRows): AttendedRows {
     const arrange = (rows: Tensor, order: number[]) => Transpose(queriesOf.split(rows, [groups]), order);
     return {
       keys: arrange(keys.values, [0, 2, 3, 1]),
@@ -172,7 +161,7 @@ export function eightBitSlotAttend(
   }
 
   /** The same where each sequence has one token, in the order of the sequences. */
-  function newRow({ keys, values }: NewRows): AttendedRows {
+  function freshRow({ keys, values }: NewRows): AttendedRows {
     const arrange = (rows: Tensor, shape: number[]) => ReshapeAssuming(rows, ["sequences", groups, ...shape]);
     return {
       keys: arrange(keys.values, [headDim, 1]),
@@ -259,7 +248,10 @@ export function eightBitSlotAttend(
       keys: rounding.round(k, type),
       values: rounding.round(v, type),
     };
-    outputRows(layer, rows);
+    newRows.add("Keys", rows.keys.values);
+    newRows.add("Values", rows.values.values);
+    newRows.add("KeyScales", rows.keys.scales);
+    newRows.add("ValueScales", rows.values.scales);
     const partsOf = (fresh: AttendedRows, { shared: queries, sharedDigits }: Sight): Part[] => {
       const sumsOf = (digits: Tensor) =>
         prefixes.each(digits, sharedDigits, (all) => valueSums(all, shared.values));
@@ -305,14 +297,14 @@ export function eightBitSlotAttend(
       ReshapeAssuming(mixed, [1, isLast ? "sequences" : "tokens", numHeads * headDim]);
     function attendAll(): Tensor {
       const [arrange, sight] = isLast ? [oneQuery, last] : [allQueries, all];
-      const mixed = attendNeeded(eachOf(rows.queries, arrange), newRows(rows), sight, 1);
+      const mixed = attendNeeded(eachOf(rows.queries, arrange), freshRows(rows), sight, 1);
       if (isLast) return joinOne(mixed);
       const mixed_SGQRD = Reshape(mixed, ["sequences", groups, "queries", repeats, headDim]);
       return queriesOf.join(Transpose(mixed_SGQRD, [0, 2, 1, 3, 4]));
     }
     return If(
       isDecoding,
-      () => [joinOne(attendNeeded(eachOf(rows.queries, oneQuery), newRow(rows), decoding, 2))],
+      () => [joinOne(attendNeeded(eachOf(rows.queries, oneQuery), freshRow(rows), decoding, 2))],
       () => [attendAll()],
     )[0]!;
   };

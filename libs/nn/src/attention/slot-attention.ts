@@ -50,7 +50,7 @@ import type { ModelSpec } from "../model/model-spec.ts";
 import type { Attend } from "../transformer.ts";
 import { MASKED_SCORE } from "./attention.ts";
 import type { Queries } from "./cached-attention.ts";
-import { type SlotRowName, slotTensor } from "./slot-rows.ts";
+import { type NewSlotRows, type SlotRowName, slotTensor } from "./slot-rows.ts";
 
 export interface SlotTokens {
   /** [1, N] position of each new token, int32. */
@@ -72,12 +72,13 @@ interface SlotReaders {
 /** The rows of a layer that queries read: slots in place, and joined ones [S, G, ..., D]. */
 type Contexts = readonly [Tensor, Tensor];
 
-/** Outputs the new rows of each layer, too: [N, G*D] each. */
+/** @param newRows takes the new rows of each layer */
 export function slotAttend(
   graph: Graph,
   spec: ModelSpec,
   queriesOf: Queries,
   { positionIds, lastTokens }: SlotTokens,
+  newRows: NewSlotRows,
 ): Attend {
   const { numHeads, numKeyValueHeads: groups, headDim } = spec;
   const repeats = numHeads / groups;
@@ -94,7 +95,7 @@ export function slotAttend(
   function contextsOf(layer: number, name: SlotRowName, fresh: Tensor): Contexts {
     const slots = (kind: "context" | "joined") =>
       graph.input(slotTensor(kind, name, layer), "float32", ["sequences", groups, kind, headDim]);
-    graph.output(slotTensor("new", name, layer), Reshape(fresh, ["tokens", groups * headDim]));
+    newRows.add(name, fresh);
     const rows_NGD = Reshape(fresh, ["tokens", groups, headDim]);
     return [slots("context"), ScatterND(slots("joined"), places_PG3, Gather(rows_NGD, joinedTokens))];
   }

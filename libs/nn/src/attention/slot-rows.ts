@@ -3,7 +3,7 @@
  * each that both are multiplied by.
  */
 
-import type { DType, EightBitType } from "@hone/tensor";
+import { Concat, type DType, type EightBitType, type Graph, type Tensor } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
 
 export type SlotRowName = "Keys" | "Values" | "KeyScales" | "ValueScales";
@@ -37,13 +37,29 @@ export function slotRows(spec: ModelSpec, eightBits?: EightBitType): readonly Sl
   ];
 }
 
-/**
- * Slots that are read in place, slots with room for new rows (in float32 only), slots that several sequences read (in eight bits only), and
- * the new rows, which are outputs.
- */
-export type SlotKind = "context" | "joined" | "shared" | "new";
+/** Slots that are read in place, slots with room for new rows (in float32 only), and slots that several sequences read (in eight bits only). */
+export type SlotKind = "context" | "joined" | "shared";
 
-/** The name of an input, or of an output for new rows. */
+/** The name of an input. */
 export function slotTensor(kind: SlotKind, name: SlotRowName, layer: number): string {
   return `${kind}${name}.${layer}`;
+}
+
+/** The name of the output with a kind of rows of all layers and new tokens, [layers, N, G, width]. */
+export function newRowsTensor(name: SlotRowName): string {
+  return `new${name}`;
+}
+
+/** The new rows of all layers, which become one output for each kind: onnxruntime takes longer to return many. */
+export class NewSlotRows {
+  readonly #rows = new Map<SlotRowName, Tensor[]>();
+
+  /** @param rows of the next layer [1, N, G, width] */
+  add(name: SlotRowName, rows: Tensor): void {
+    this.#rows.set(name, [...(this.#rows.get(name) ?? []), rows]);
+  }
+
+  output(graph: Graph): void {
+    for (const [name, rows] of this.#rows) graph.output(newRowsTensor(name), Concat(rows, 0));
+  }
 }

@@ -7,6 +7,7 @@
 
 import {
   type ModelSpec,
+  newRowsTensor,
   PAGE_ROWS,
   type SlotKind,
   type SlotRow,
@@ -66,9 +67,24 @@ export class RowLayout {
     return this.#names.indexOf(name) * this.layers + layer;
   }
 
-  /** The names of each part's input or output. */
+  /** The names of each part's input. */
   tensors(kind: SlotKind): string[] {
     return this.parts.map(({ row, layer }) => slotTensor(kind, row.name, layer));
+  }
+
+  /** The names of the outputs with new rows. */
+  get newTensors(): string[] {
+    return this.#names.map(newRowsTensor);
+  }
+
+  /** The new rows of each part. @param outputs those of {@link newTensors} */
+  newRows(outputs: readonly TensorData[]): Int32Array[] {
+    const kinds = outputs.map(asWords);
+    return this.parts.map(({ layer }, index) => {
+      const kind = kinds[Math.floor(index / this.layers)]!;
+      const size = kind.length / this.layers;
+      return kind.subarray(layer * size, (layer + 1) * size);
+    });
   }
 
   /** Bytes of one token's rows in all parts. */

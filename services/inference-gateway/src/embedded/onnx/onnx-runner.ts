@@ -26,7 +26,6 @@ import { type EightBitType, type Fetched, GraphSession, type TensorData } from "
 import { inverseTemperature, type RowMasses } from "../../domain/sampling/sampling-row.ts";
 import { KvPool } from "../cache/kv-pool.ts";
 import { contextTokensIn } from "../cache/kv-rows.ts";
-import { asWords } from "../cache/row-layout.ts";
 import { SlotMemory } from "../cache/row-memory.ts";
 import type { PolicyLimits, PolicyRunner, RunCost, RunItem, RunOutput } from "../policy-runner.ts";
 import type { ContextSlots } from "./context-slots.ts";
@@ -104,7 +103,7 @@ export class OnnxRunner implements PolicyRunner {
     this.#hasMasses = massBlocks(spec.vocabSize) > 0;
     this.#session = session;
     this.#contexts = contexts;
-    this.#rowOutputs = contexts.layout === "pooled" ? ["newKeyValues"] : contexts.pool.layout.tensors("new");
+    this.#rowOutputs = contexts.layout === "pooled" ? ["newKeyValues"] : contexts.pool.layout.newTensors;
     this.limits = { vocabularySize: spec.vocabSize, maxContextTokens: spec.maxPositions };
     this.pageCapacity = contexts.pool.capacity;
     if (runCost !== undefined) this.runCost = runCost;
@@ -184,7 +183,7 @@ export class OnnxRunner implements PolicyRunner {
       return (_place, page, position, token, count) =>
         contexts.pool.write(page, position, rows, token, count);
     }
-    const words = fresh.map(asWords);
+    const words = contexts.pool.layout.newRows(fresh);
     return (place, page, position, token, count) =>
       contexts.pool.write(page, position, words, token, count, slots?.extend(place, position, count));
   }

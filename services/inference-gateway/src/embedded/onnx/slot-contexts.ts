@@ -29,7 +29,7 @@ export class SlotContexts {
   readonly pool: RowPool;
   readonly #layout: RowLayout;
   /** The names of the inputs of each part. */
-  readonly #inputs: Readonly<Record<Exclude<SlotKind, "new">, readonly string[]>>;
+  readonly #inputs: Readonly<Record<SlotKind, readonly string[]>>;
   readonly #decoding: ContextSlots;
   readonly #continuing: ContextSlots;
   /** The rows that several of the decoding sequences begin with. */
@@ -126,7 +126,7 @@ export class SlotContexts {
   /** Gives the graph the slots of a kind. @param slots none if the run needs no rows @param unread the rows of each slot then */
   #give(
     buffers: FeedBuffers,
-    kind: Exclude<SlotKind, "new">,
+    kind: SlotKind,
     slots: ContextSlots | undefined,
     sequences: number,
     unread = 1,
