@@ -2,9 +2,9 @@
  * Attention for generation with large models in eight bits: earlier keys and values lie in slots, as whole numbers (eight-bit-attention.ts).
  *
  * Letters as in slot-attention.ts and shared-prefix.ts. As sums have no order, a context is read in three parts, where they are: the rows
- * that it has in common with other sequences, those of its own in a slot, and the new rows of the run. A run that has no rows of the first kind
- * leaves that part out, and one that has none of the second both. Where only some sequences have rows in a part, those of the others are
- * masked. Keys are in blocks of columns (slot-rows.ts), B of W positions, of which slots have KEY_BLOCK.
+ * that it has in common with other sequences, those of its own in a slot, and the new rows of the run. A run that decodes, of one token for each
+ * sequence, leaves out the first part if no sequence has rows in it, and another run the first two if none has rows in either. Other parts
+ * without rows have a masked one. Keys are in blocks of columns (slot-rows.ts), B of W positions, of which slots have KEY_BLOCK.
  *
  * In the last layer, only the result of each sequence's last token is needed, so each sequence has one query there.
  *
@@ -30,6 +30,7 @@ import {
   If,
   Less,
   LessOrEqual,
+  Max,
   Mul,
   multiplyDims,
   RangeAlong,
@@ -123,7 +124,9 @@ export function eightBitSlotAttend(
   const position_N = Reshape(positionIds, ["tokens"]);
   const rounding = new RowRounding(graph);
   const largest = (x: Tensor) => ReduceMax(x, { keepDims: false });
-  const [hasShared, hasOwn] = [prefixes.rows, contextRows].map((rows_S) => Greater(largest(rows_S), 0));
+  const mostShared = largest(prefixes.rows);
+  const hasShared = Greater(mostShared, 0);
+  const hasStored = Greater(Max(mostShared, largest(contextRows)), 0);
   const isDecoding = Equal(largest(Shape(queriesOf.tokens, 1, 2)), 1);
   const perSequence = (x_S: Tensor) => Reshape(x_S, ["sequences", 1, 1, 1]);
   const isSharing_S111 = perSequence(Greater(prefixes.rows, 0));
@@ -269,42 +272,29 @@ export function eightBitSlotAttend(
     sights ??= sightsOf(shared, own);
     const { all, last, decoding } = sights;
 
-    /** What queries [S, G, R, D] mix of the parts that the run needs. @param leastParts of them */
-    function attendNeeded(
-      queries: RoundedRows,
-      fresh: AttendedRows,
-      sight: Sight,
-      leastParts: 1 | 2,
-    ): Tensor {
-      const parts = partsOf(fresh, sight);
-      const withOwn = () => attendParts(queries, parts, 1, sight);
-      const withoutShared = () =>
-        leastParts === 2
-          ? withOwn()
-          : If(
-              hasOwn!,
-              () => [withOwn()],
-              () => [attendRounded(queries, fresh, sight.biases[2]!, sight.rounding)],
-            )[0]!;
-      return If(
-        hasShared!,
-        () => [attendParts(queries, parts, 0, sight)],
-        () => [withoutShared()],
-      )[0]!;
-    }
-
     const joinOne = (mixed: Tensor) =>
       ReshapeAssuming(mixed, [1, isLast ? "sequences" : "tokens", numHeads * headDim]);
+    function attendDecoding(): Tensor {
+      const [queries, parts] = [eachOf(rows.queries, oneQuery), partsOf(freshRow(rows), decoding)];
+      const attend = (first: number) => () => [attendParts(queries, parts, first, decoding)];
+      return joinOne(If(hasShared, attend(0), attend(1))[0]!);
+    }
+
     function attendAll(): Tensor {
       const [arrange, sight] = isLast ? [oneQuery, last] : [allQueries, all];
-      const mixed = attendNeeded(eachOf(rows.queries, arrange), freshRows(rows), sight, 1);
-      if (isLast) return joinOne(mixed);
-      const mixed_SGQRD = Reshape(mixed, ["sequences", groups, "queries", repeats, headDim]);
+      const [queries, fresh] = [eachOf(rows.queries, arrange), freshRows(rows)];
+      const [mixed] = If(
+        hasStored,
+        () => [attendParts(queries, partsOf(fresh, sight), 0, sight)],
+        () => [attendRounded(queries, fresh, sight.biases[2]!, sight.rounding)],
+      );
+      if (isLast) return joinOne(mixed!);
+      const mixed_SGQRD = Reshape(mixed!, ["sequences", groups, "queries", repeats, headDim]);
       return queriesOf.join(Transpose(mixed_SGQRD, [0, 2, 1, 3, 4]));
     }
     return If(
       isDecoding,
-      () => [joinOne(attendNeeded(eachOf(rows.queries, oneQuery), freshRow(rows), decoding, 2))],
+      () => [attendDecoding()],
       () => [attendAll()],
     )[0]!;
   };

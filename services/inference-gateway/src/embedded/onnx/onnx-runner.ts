@@ -122,6 +122,7 @@ export class OnnxRunner implements PolicyRunner {
     const session = await GraphSession.create(buildDecodeGraph(spec, { layout, isWeightLeft, eightBits }), {
       ...runThreads(spec, options),
       externalData: weights,
+      isRewritten: layout === "pooled" || eightBits === undefined,
       ...(options.profilePrefix !== undefined && { profilePrefix: options.profilePrefix }),
     });
     const stored = layout === "slots" ? eightBits : undefined;
