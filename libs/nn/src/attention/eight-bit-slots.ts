@@ -19,28 +19,21 @@
  */
 import {
   Add,
-  Cast,
   Concat,
   type Dim,
   type EightBitType,
   Equal,
-  Gather,
   type Graph,
   Greater,
   If,
-  Less,
-  LessOrEqual,
   Max,
   Mul,
   multiplyDims,
-  RangeAlong,
   ReduceMax,
   Reshape,
   ReshapeAssuming,
   Shape,
   SplitLike,
-  Sub,
-  sizesAlong,
   type Tensor,
   Transpose,
   Unsqueeze,
@@ -49,7 +42,6 @@ import {
 import type { ModelSpec } from "../model/model-spec.ts";
 import { type RoundedRows, RowRounding } from "../quantization/row-rounding.ts";
 import type { Attend } from "../transformer.ts";
-import { MASKED_SCORE } from "./attention.ts";
 import type { Queries } from "./cached-attention.ts";
 import {
   type AttendedRows,
@@ -58,37 +50,12 @@ import {
   keyProducts,
   mixedValues,
   roundQueries,
-  summedRounding,
   valueSums,
 } from "./eight-bit-attention.ts";
-import { type SharedQueries, sharedPrefixes } from "./shared-prefix.ts";
+import { sharedPrefixes } from "./shared-prefix.ts";
 import type { SlotTokens } from "./slot-attention.ts";
 import { type NewSlotRows, type SlotRowName, slotTensor } from "./slot-rows.ts";
-
-/** The tokens that attend, one or more of each sequence, with what they share in all layers. */
-interface Readers {
-  /** Number of queries of a sequence, and of rows in its products. */
-  readonly queries: Dim;
-  readonly rows: Dim;
-  /** [S, 1, rows, 1] the position of each row's token */
-  readonly positions: Tensor;
-  /** `bias` of the parts that are stored, shared and own, [S, 1, rows, ...] */
-  readonly stored: readonly [Tensor, Tensor];
-  /** [S, 1, rows, 1] `summedRounding` */
-  readonly rounding: Tensor;
-  readonly shared: SharedQueries;
-  /** The same for both digits of each query. */
-  readonly sharedDigits: SharedQueries;
-}
-
-/** What readers see of all parts, which are in the order shared, own, new. */
-interface Sight extends Readers {
-  /** By part, `bias` [S, 1, rows, ...]. */
-  readonly parts: readonly Tensor[];
-  /** By the first part that is read: `bias` of all parts from this one on, and their sizes. */
-  readonly biases: readonly Tensor[];
-  readonly sizes: readonly Tensor[];
-}
+import { type Sight, type Sights, slotSights } from "./slot-sight.ts";
 
 /** A part of the contexts: L rows of each sequence. */
 interface Part {
@@ -100,7 +67,7 @@ interface Part {
   sums(digits: Tensor): Tensor;
 }
 
-/** The rounded rows of a layer's new tokens [1, N, heads, D], those of queries [1, S, heads, D] in the last layer. */
+/** The rounded rows of a layer's new tokens [1, N, heads, D]; in the last layer, queries are those of last tokens [1, S, heads, D]. */
 interface NewRows {
   readonly queries: RoundedRows;
   readonly keys: RoundedRows;
@@ -121,18 +88,14 @@ export function eightBitSlotAttend(
   const contextRows = graph.input("contextRows", "int32", ["sequences"]);
   const contextEnds = graph.input("contextEnds", "int32", ["sequences"]);
   const prefixes = sharedPrefixes(graph, spec);
-  const position_N = Reshape(positionIds, ["tokens"]);
+  const sequences = { queries: queriesOf, prefixes, positionIds, lastTokens, contextRows, contextEnds };
   const rounding = new RowRounding(graph);
   const largest = (x: Tensor) => ReduceMax(x, { keepDims: false });
   const mostShared = largest(prefixes.rows);
   const hasShared = Greater(mostShared, 0);
   const hasStored = Greater(Max(mostShared, largest(contextRows)), 0);
   const isDecoding = Equal(largest(Shape(queriesOf.tokens, 1, 2)), 1);
-  const perSequence = (x_S: Tensor) => Reshape(x_S, ["sequences", 1, 1, 1]);
-  const isSharing_S111 = perSequence(Greater(prefixes.rows, 0));
-  const biasOf = (isSeen: Tensor) =>
-    Where(isSeen, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
-  const placesIn = (valueScales: Tensor) => Cast(RangeAlong(valueScales, 3), "int32");
+  const isSharing_S111 = Reshape(Greater(prefixes.rows, 0), ["sequences", 1, 1, 1]);
 
   /** Slots of a layer; keys are in blocks [..., B, D, W], and their scales [..., B, 1, W]. @param count of slots */
   function storedRows(kind: "context" | "shared", count: string, layer: number): AttendedRows {
@@ -190,36 +153,6 @@ export function eightBitSlotAttend(
     scales: arrange(scales),
   });
 
-  /** @param positions of the queries [S, queries] */
-  function readersOf(positions: Tensor, queries: Dim, shared: AttendedRows, own: AttendedRows): Readers {
-    const rows = multiplyDims(queries, repeats);
-    const perHead = Add(Unsqueeze(positions, [2]), graph.constant("int32", new Array(repeats).fill(0)));
-    const position_S1R1 = Reshape(perHead, ["sequences", 1, rows, 1]);
-    const inAll = (x_S: Tensor) => Add(perSequence(x_S), Sub(position_S1R1, position_S1R1));
-    const storedBias = (part: AttendedRows, rows_S: Tensor) =>
-      biasOf(Less(placesIn(part.valueScales), inAll(rows_S)));
-    return {
-      queries,
-      rows,
-      positions: position_S1R1,
-      stored: [storedBias(shared, prefixes.rows), storedBias(own, contextRows)],
-      rounding: summedRounding(position_S1R1),
-      shared: prefixes.queriesOf(position_S1R1),
-      sharedDigits: prefixes.queriesOf(Concat([position_S1R1, position_S1R1], 2)),
-    };
-  }
-
-  function sightOf(readers: Readers, places: Tensor): Sight {
-    const isSeen = LessOrEqual(places, Sub(readers.positions, perSequence(contextEnds)));
-    const parts = [...readers.stored, biasOf(isSeen)];
-    return {
-      ...readers,
-      parts,
-      biases: parts.map((_, first) => Concat(parts.slice(first), 3)),
-      sizes: parts.map((_, first) => sizesAlong(parts.slice(first), 3)),
-    };
-  }
-
   /** `attendRounded` over the last parts. @param first of them */
   function attendParts(queries: RoundedRows, parts: readonly Part[], first: number, sight: Sight): Tensor {
     const read = parts.slice(first);
@@ -242,7 +175,7 @@ export function eightBitSlotAttend(
     );
   }
 
-  let sights: { readonly all: Sight; readonly last: Sight; readonly decoding: Sight } | undefined;
+  let sights: Sights | undefined;
   return function attendSlots(layer, q, k, v) {
     const shared = storedRows("shared", "prefixes", layer);
     const own = storedRows("context", "sequences", layer);
@@ -269,14 +202,14 @@ export function eightBitSlotAttend(
       ];
     };
     const isLast = layer === spec.numLayers - 1;
-    sights ??= sightsOf(shared, own);
-    const { all, last, decoding } = sights;
+    sights ??= slotSights(graph, repeats, sequences, shared.valueScales, own.valueScales);
+    const { all, last, single } = sights;
 
     const joinOne = (mixed: Tensor) =>
       ReshapeAssuming(mixed, [1, isLast ? "sequences" : "tokens", numHeads * headDim]);
     function attendDecoding(): Tensor {
-      const [queries, parts] = [eachOf(rows.queries, oneQuery), partsOf(freshRow(rows), decoding)];
-      const attend = (first: number) => () => [attendParts(queries, parts, first, decoding)];
+      const [queries, parts] = [eachOf(rows.queries, oneQuery), partsOf(freshRow(rows), single)];
+      const attend = (first: number) => () => [attendParts(queries, parts, first, single)];
       return joinOne(If(hasShared, attend(0), attend(1))[0]!);
     }
 
@@ -298,18 +231,6 @@ export function eightBitSlotAttend(
       () => [attendAll()],
     )[0]!;
   };
-
-  /** What queries see, where they are those of all new tokens, of the last tokens, and of single new tokens. */
-  function sightsOf(shared: AttendedRows, own: AttendedRows) {
-    const newPlaces = Cast(RangeAlong(queriesOf.tokens, 1), "int32");
-    const all = readersOf(Gather(position_N, queriesOf.tokens), "queries", shared, own);
-    const last = readersOf(Unsqueeze(Gather(position_N, lastTokens), [1]), 1, shared, own);
-    return {
-      all: sightOf(all, newPlaces),
-      last: sightOf(last, newPlaces),
-      decoding: sightOf(last, graph.constant("int32", [0])),
-    };
-  }
 }
 
 function partOf(rows: AttendedRows, multiply: (queries: Tensor, rows: AttendedRows) => Tensor): Part {
