@@ -195,6 +195,7 @@ export function eightBitSlotAttend(
         {
           products: (x) => prefixes.each(x, queries, (all) => blockProducts(all, shared)),
           valueScales: () => prefixes.toSequences(shared.valueScales),
+          // Without a prefix, a sequence gets the sums of another one.
           sums: (digits) => Where(isSharing_S111, sumsOf(digits), 0),
         },
         partOf(own, blockProducts),
