@@ -15,10 +15,16 @@ import {
   Softmax,
   type Tensor,
   Transpose,
+  Where,
 } from "@hone/tensor";
 
 /** Score of a token that must not be seen. Its probability is exactly 0, and a row with only such scores stays finite. */
 export const MASKED_SCORE = -1e9;
+
+/** What is added to scores: 0 where a token is seen, else {@link MASKED_SCORE}. @param isSeen bool @returns float32, in its shape */
+export function biasOf(isSeen: Tensor): Tensor {
+  return Where(isSeen, 0, MASKED_SCORE);
+}
 
 /** [B, T, heads, D] -> [B, heads, T, D] */
 export function toHeadMajor(x: Tensor): Tensor {

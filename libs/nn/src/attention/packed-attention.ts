@@ -26,12 +26,11 @@ import {
   sizesAlong,
   type Tensor,
   Unsqueeze,
-  Where,
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
 import { type RoundedRows, RowRounding } from "../quantization/row-rounding.ts";
 import type { Attend } from "../transformer.ts";
-import { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention.ts";
+import { biasOf, groupedAttention, toHeadMajor } from "./attention.ts";
 import { eightBitAttention, summedRounding } from "./eight-bit-attention.ts";
 
 /** The queries of a piece and what they see. Letters: R query heads of a group, Q = R * tokens of the piece, S tokens up to its end. */
@@ -85,7 +84,7 @@ export function packedAttend(
     const seen_11S = Unsqueeze(upTo(places, piece), [1]);
     const end_B1S = Unsqueeze(upTo(visibleEnds, piece), [1]);
     const isVisible_BQS = And(Less(reader_1Q1, end_B1S), LessOrEqual(seen_11S, reader_1Q1));
-    const bias_BQS = Where(isVisible_BQS, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
+    const bias_BQS = biasOf(isVisible_BQS);
     return {
       bias: Unsqueeze(bias_BQS, [1]),
       rounding: positions && Unsqueeze(summedRounding(perQuery(positions[piece]!)), [1]),

@@ -40,12 +40,11 @@ import {
   type Tensor,
   Transpose,
   Unsqueeze,
-  Where,
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
 import { RowRounding } from "../quantization/row-rounding.ts";
 import type { Attend } from "../transformer.ts";
-import { MASKED_SCORE } from "./attention.ts";
+import { biasOf } from "./attention.ts";
 import { contextInputs, type Queries } from "./cached-attention.ts";
 import { attendedRows, attendRounded, roundQueries, summedRounding } from "./eight-bit-attention.ts";
 
@@ -85,7 +84,7 @@ export function pooledAttend(
   );
   const perHead_SQ = Reshape(perHead_SQR, ["sequences", queries]);
   const isSeen_SQL = LessOrEqual(position_L, Unsqueeze(perHead_SQ, [2]));
-  const bias_SQL = Where(isSeen_SQL, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
+  const bias_SQL = biasOf(isSeen_SQL);
   const places_1SQ1 = Unsqueeze(queryPositions, [0, 3]);
 
   /** The context [G, S, L, D]: earlier rows from the pool, and new rows at their positions (D1). */

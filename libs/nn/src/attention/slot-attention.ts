@@ -44,11 +44,10 @@ import {
   type Tensor,
   Transpose,
   Unsqueeze,
-  Where,
 } from "@hone/tensor";
 import type { ModelSpec } from "../model/model-spec.ts";
 import type { Attend } from "../transformer.ts";
-import { MASKED_SCORE } from "./attention.ts";
+import { biasOf } from "./attention.ts";
 import type { Queries } from "./cached-attention.ts";
 import { type NewSlotRows, type SlotRowName, slotTensor } from "./slot-rows.ts";
 
@@ -106,11 +105,7 @@ export function slotAttend(
     const perHead = Add(Unsqueeze(positions, [2]), graph.constant("int32", new Array(perQuery).fill(0)));
     const position_S1R1 = Reshape(perHead, ["sequences", 1, rows, 1]);
     const biases = contexts.map((context) =>
-      Where(
-        Less(Cast(RangeAlong(context, 2), "int32"), position_S1R1),
-        graph.scalar("float32", 0),
-        graph.scalar("float32", MASKED_SCORE),
-      ),
+      biasOf(Less(Cast(RangeAlong(context, 2), "int32"), position_S1R1)),
     );
     biases.push(Cast(Sub(position_S1R1, position_S1R1), "float32"));
     return { queries, rows, bias: Concat(biases, 3), sizes: sizesAlong(biases, 3) };

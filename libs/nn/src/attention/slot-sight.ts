@@ -19,9 +19,8 @@ import {
   sizesAlong,
   type Tensor,
   Unsqueeze,
-  Where,
 } from "@hone/tensor";
-import { MASKED_SCORE } from "./attention.ts";
+import { biasOf } from "./attention.ts";
 import type { Queries } from "./cached-attention.ts";
 import { summedRounding } from "./eight-bit-attention.ts";
 import type { SharedPrefixes, SharedQueries } from "./shared-prefix.ts";
@@ -68,8 +67,6 @@ export function slotSights(
   own: Tensor,
 ): Sights {
   const perSequence = (x_S: Tensor) => Reshape(x_S, ["sequences", 1, 1, 1]);
-  const biasOf = (isSeen: Tensor) =>
-    Where(isSeen, graph.scalar("float32", 0), graph.scalar("float32", MASKED_SCORE));
   const placesIn = (part: Tensor) => Cast(RangeAlong(part, part.shape.length - 1), "int32");
 
   /** @param positions of the queries [S, count] @returns their sight, by the places of new rows [L] */
