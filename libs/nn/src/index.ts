@@ -6,7 +6,7 @@
  *   const hidden = buildTransformer(graph, spec, { tokenIds, positionIds, weights, attend });
  *   const logits = buildHead(spec, hidden, weights);
  */
-export { groupedAttention, MASKED_SCORE, toHeadMajor } from "./attention/attention.ts";
+export { groupedAttention, toHeadMajor } from "./attention/attention.ts";
 export { contextInputs } from "./attention/cached-attention.ts";
 export { packedAttend } from "./attention/packed-attention.ts";
 export { CONTEXT_BUCKET, minQueries, PAGE_ROWS } from "./attention/pooled-attention.ts";
